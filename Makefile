@@ -1,0 +1,42 @@
+# Everything runs in a private .venv made with plain venv and pip; nothing is installed globally.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test lint types layers unit bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[plots,sketches]" --group dev
+	@touch $@
+
+demo: $(STAMP) ## compare all groupings on a skewed stream and write report.html
+	$(BIN)/unskew compare --workers 20 --sources 5 \
+	  --stream zipf:keys=100000,exponent=1.4,messages=2000000 --seed 1 --report report.html
+
+test: lint types layers unit ## all checks: lint, types, import layers, tests
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+layers: $(STAMP)
+	$(BIN)/lint-imports
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+bench: $(STAMP) ## measure speed, every figure as a ratio to a baseline in the same run
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and everything generated
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis report.html
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

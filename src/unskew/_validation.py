@@ -1,0 +1,95 @@
+"""Checks of parameters, so that every bad one is refused in the same words."""
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+from unskew.errors import InvalidParameterError
+
+
+def check_int(
+    owner: str,
+    parameter: str,
+    value: object,
+    *,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    hint: str | None = None,
+) -> int:
+    """Return ``value`` as an int, or raise if it is none or out of range.
+
+    >>> check_int("PartialKey", "choices", 2, minimum=1, maximum=4)
+    2
+    >>> check_int("PartialKey", "choices", 5, minimum=1, maximum=4)
+    Traceback (most recent call last):
+    unskew.errors.InvalidParameterError: PartialKey: choices must be an int in [1, 4], got 5.
+    """
+    if not isinstance(value, bool) and isinstance(value, Integral):
+        number = int(value)
+        if (minimum is None or number >= minimum) and (maximum is None or number <= maximum):
+            return number
+    expected = "an int" + _range_words(minimum, maximum)
+    raise InvalidParameterError(owner, parameter, expected, value, hint=hint)
+
+
+def check_real(
+    owner: str,
+    parameter: str,
+    value: object,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    hint: str | None = None,
+) -> float:
+    """Return ``value`` as a finite float, or raise if it is none or out of range.
+
+    ``minimum`` and ``maximum`` may be reached, ``above`` and ``below`` may not.
+
+    >>> check_real("zipf", "exponent", 1, above=0)
+    1.0
+    >>> check_real("zipf", "exponent", float("nan"), above=0)
+    Traceback (most recent call last):
+    unskew.errors.InvalidParameterError: zipf: exponent must be a number > 0, got nan.
+    """
+    if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value):
+        number = float(value)
+        if (
+            (minimum is None or number >= minimum)
+            and (maximum is None or number <= maximum)
+            and (above is None or number > above)
+            and (below is None or number < below)
+        ):
+            return number
+    expected = "a number" + _range_words(minimum, maximum, above, below)
+    raise InvalidParameterError(owner, parameter, expected, value, hint=hint)
+
+
+def check_choice(owner: str, parameter: str, value: object, choices: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``choices``, or raise and list them.
+
+    >>> check_choice("PartialKey", "load", "local", ["local", "global"])
+    'local'
+    """
+    names = list(choices)
+    if isinstance(value, str) and value in names:
+        return value
+    expected = "one of " + ", ".join(repr(name) for name in names)
+    raise InvalidParameterError(owner, parameter, expected, value)
+
+
+def _range_words(
+    minimum: float | None,
+    maximum: float | None,
+    above: float | None = None,
+    below: float | None = None,
+) -> str:
+    low, high = minimum if above is None else above, maximum if below is None else below
+    if low is not None and high is not None:
+        return f" in {'[' if above is None else '('}{low}, {high}{']' if below is None else ')'}"
+    if low is not None:
+        return f" {'>=' if above is None else '>'} {low}"
+    if high is not None:
+        return f" {'<=' if below is None else '<'} {high}"
+    return ""

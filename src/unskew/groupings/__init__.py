@@ -1,0 +1,1 @@
+"""The schemes that decide which worker a row goes to: one a file."""

@@ -1,0 +1,185 @@
+"""The contract of a grouping: the object that tells a row which worker it goes to."""
+
+import copy
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unskew._validation import check_int
+from unskew.errors import InvalidParameterError
+from unskew.hashing import Ids, Key, Keys, identities
+
+Workers: TypeAlias = NDArray[np.int32]
+Weights: TypeAlias = NDArray[np.float64]
+
+NO_WEIGHTS: Weights = np.empty(0, np.float64)
+"""Stands for "every row weighs one" where a compiled loop wants an array."""
+
+
+class Grouping(ABC):
+    """Decide for every key of a stream which worker its row goes to.
+
+    One object serves one source: it may remember what it has sent, but never sees what other
+    sources send (unless `shares_state`). Equal objects that are given equal keys give equal
+    answers in every process and on every machine, and an object pickles at any moment.
+
+    Parameters
+    ----------
+    n_workers
+        Number of downstream workers, at least 1.
+    seed
+        Picks the hash functions; equal seeds give equal answers in every process.
+
+    Notes
+    -----
+    A subclass stores its parameters under their own names (so that `parameters` and ``repr`` find
+    them) and writes `_route` and `_candidates`. Both are given *identities* (see `hashing`).
+    """
+
+    name: ClassVar[str]
+    """What the registry and the command line call it."""
+    paper: ClassVar[str]
+    """Where it was published."""
+    splits_keys: ClassVar[bool]
+    """Whether one key may reach several workers, so that a correct result needs a merge."""
+    shares_state: ClassVar[bool] = False
+    """Whether all sources must use one object (a global view), instead of one object each."""
+    needs_costs: ClassVar[bool] = False
+    """Whether it makes sense only on a stream whose rows have costs."""
+
+    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
+        self.n_workers = check_int(type(self).__name__, "n_workers", n_workers, minimum=1)
+        self.seed = check_int(type(self).__name__, "seed", seed)
+
+    def route(self, key: Key, *, weight: float = 1.0) -> int:
+        """Return the worker, 0 … n_workers − 1, of the next row."""
+        weights = None if weight == 1.0 else [weight]
+        return int(self.route_many([key], weights=weights)[0])
+
+    def route_many(self, keys: Keys, *, weights: ArrayLike | None = None) -> Workers:
+        """Return the worker of every row, as `route` would one after the other.
+
+        Parameters
+        ----------
+        keys
+            Integers, text or bytes; an Arrow or NumPy array or any sequence. Left untouched.
+        weights
+            What each row costs (bytes, milliseconds …), finite and at least 0; 1 by default.
+        """
+        ids = identities(keys)
+        out = np.empty(ids.size, np.int32)
+        self._route(ids, self._check_weights(weights, ids.size), out)
+        return out
+
+    def candidates(self, key: Key) -> tuple[int, ...]:
+        """Return every worker that may hold state of ``key``: a merge has to visit them all."""
+        return self._candidates(identities([key])[0])
+
+    def for_source(self, source: int, n_sources: int) -> Self:  # noqa: ARG002 (for subclasses)
+        """Return an object of its own for one of ``n_sources`` sources, in the present state."""
+        return self if self.shares_state else copy.deepcopy(self)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the constructor's parameters with their present values.
+
+        >>> from unskew.groupings.key import KeyGrouping
+        >>> KeyGrouping(4).parameters()
+        {'n_workers': 4, 'seed': 0}
+        """
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in names if name != "self"}
+
+    @abstractmethod
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
+        """Write the worker of every identity to ``out``; empty ``weights`` mean all are 1."""
+
+    @abstractmethod
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
+        """Return every worker that may hold state of the key with this identity."""
+
+    def _check_weights(self, weights: ArrayLike | None, size: int) -> Weights:
+        if weights is None:
+            return NO_WEIGHTS
+        checked = np.ascontiguousarray(weights, dtype=np.float64)
+        if checked.shape != (size,):
+            expected = f"one number a key ({size})"
+            raise InvalidParameterError(
+                type(self).__name__, "weights", expected, f"shape {checked.shape}"
+            )
+        if not np.all(np.isfinite(checked)) or np.any(checked < 0):
+            bad = checked[~(np.isfinite(checked) & (checked >= 0))][0]
+            raise InvalidParameterError(
+                type(self).__name__, "weights", "finite numbers >= 0", float(bad)
+            )
+        return checked
+
+    def __repr__(self) -> str:
+        values = self.parameters()
+        first = values.pop("n_workers")
+        shown = [str(first), *(f"{name}={value!r}" for name, value in values.items())]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class LearnedGrouping(Grouping):
+    """A grouping that first watches a part of the stream and then makes a plan of it.
+
+    Until the first `build` it routes like plain hashing. `learn` may be called often and at any
+    time; each `build` makes the plan for the rows that follow.
+    """
+
+    def learn(self, keys: Keys, *, weights: ArrayLike | None = None) -> Self:
+        """Watch ``keys`` without routing them."""
+        ids = identities(keys)
+        self._learn(ids, self._check_weights(weights, ids.size))
+        return self
+
+    @abstractmethod
+    def build(self) -> Self:
+        """Make the plan from all that was learned; from now on routing follows it."""
+
+    @abstractmethod
+    def adopt(self, planner: Self) -> None:
+        """Go on with the plan of ``planner`` (a source takes what the driver has built)."""
+
+    @abstractmethod
+    def _learn(self, ids: Ids, weights: Weights) -> None:
+        """Watch identities; empty ``weights`` mean all are 1."""
+
+
+class OfflineGrouping(Grouping):
+    """A grouping that is told the true load of every key before the stream starts.
+
+    No running system knows this; such schemes show how good a placement could be.
+    """
+
+    shares_state = True
+
+    def fit(self, keys: Keys, loads: ArrayLike) -> Self:
+        """Make the placement from distinct ``keys`` and the load that each will bring."""
+        ids = identities(keys)
+        self._fit(ids, self._check_weights(loads, ids.size))
+        return self
+
+    @abstractmethod
+    def _fit(self, ids: Ids, loads: Weights) -> None:
+        """Make the placement from distinct identities and their loads."""
+
+
+class LoadVector:
+    """What one source has sent to each worker: whole numbers until the first weighted row.
+
+    Integers make the compiled loops a third faster than floats; floats are exact for as many
+    unweighted rows (2⁵³) as any stream has.
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self.values: NDArray[Any] = np.zeros(n_workers, np.int64)
+
+    def for_weights(self, weights: Weights) -> NDArray[Any]:
+        """Return the loads in the type that rows of these weights need."""
+        if weights.size and self.values.dtype != np.float64:
+            self.values = self.values.astype(np.float64)
+        return self.values

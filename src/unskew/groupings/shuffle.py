@@ -1,0 +1,59 @@
+"""Shuffle grouping: row after row in turn, whatever the key."""
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from unskew._compiled import compiled
+from unskew.groupings.base import Grouping, Weights, Workers
+from unskew.hashing import Ids
+
+
+class Shuffle(Grouping):
+    """Send row after row to worker after worker (round robin).
+
+    Row counts differ by at most one, but every worker may come to hold every key.
+
+    Parameters
+    ----------
+    n_workers
+        Number of downstream workers, at least 1.
+    seed
+        The worker of the first row, modulo n_workers.
+
+    Examples
+    --------
+    >>> Shuffle(3).route_many(["a", "a", "b", "a"]).tolist()
+    [0, 1, 2, 0]
+    """
+
+    name: ClassVar[str] = "shuffle"
+    paper: ClassVar[str] = "baseline"
+    splits_keys: ClassVar[bool] = True
+
+    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
+        super().__init__(n_workers, seed=seed)
+        self._next = self.seed % self.n_workers
+
+    def for_source(self, source: int, n_sources: int) -> Self:
+        """Start each source at another worker, so that they do not march in step."""
+        own = super().for_source(source, n_sources)
+        own._next = (self._next + source * self.n_workers // n_sources) % self.n_workers
+        return own
+
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+        self._next = _deal(self._next, self.n_workers, out)
+
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+        return tuple(range(self.n_workers))
+
+
+@compiled
+def _deal(first: int, n_workers: int, out: Workers) -> int:
+    worker = first
+    for i in range(out.size):
+        out[i] = worker
+        worker += 1
+        if worker == n_workers:
+            worker = 0
+    return worker

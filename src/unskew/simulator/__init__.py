@@ -1,0 +1,1 @@
+"""Sources, a grouping and workers without a cluster: loads, memory, queueing."""

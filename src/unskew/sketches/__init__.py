@@ -1,0 +1,1 @@
+"""Small summaries of large streams: one a file; update, estimate, merge."""

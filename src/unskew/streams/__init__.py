@@ -1,0 +1,1 @@
+"""Seeded workloads and readers of recorded streams."""
