@@ -112,7 +112,7 @@ def identities(keys: Keys) -> Ids:
     if isinstance(keys, pa.ChunkedArray):
         chunks = [identities(chunk) for chunk in keys.chunks]
         return np.concatenate(chunks) if chunks else np.empty(0, np.uint64)
-    return _identities_of_arrow(_to_arrow(keys))
+    return _identities_of_arrow(to_arrow(keys))
 
 
 def identity(key: Key) -> np.uint64:
@@ -124,7 +124,8 @@ def identity(key: Key) -> np.uint64:
     return np.uint64(identities([key])[0])
 
 
-def _to_arrow(keys: Keys) -> pa.Array:
+def to_arrow(keys: Keys) -> pa.Array:
+    """Return ``keys`` as an Arrow array, or refuse them if they are not all of one kind."""
     if isinstance(keys, pa.Array):
         return keys
     if isinstance(keys, str | bytes):

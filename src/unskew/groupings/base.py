@@ -43,12 +43,17 @@ class Grouping(ABC):
     """What the registry and the command line call it."""
     paper: ClassVar[str]
     """Where it was published."""
-    splits_keys: ClassVar[bool]
+    splits_keys: bool
     """Whether one key may reach several workers, so that a correct result needs a merge."""
-    shares_state: ClassVar[bool] = False
+    shares_state: bool = False
     """Whether all sources must use one object (a global view), instead of one object each."""
     needs_costs: ClassVar[bool] = False
     """Whether it makes sense only on a stream whose rows have costs."""
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether it must be given the keys themselves, because identities do not do."""
+        return False
 
     def __init__(self, n_workers: int, *, seed: int = 0) -> None:
         self.n_workers = check_int(type(self).__name__, "n_workers", n_workers, minimum=1)
@@ -82,12 +87,21 @@ class Grouping(ABC):
         """Return an object of its own for one of ``n_sources`` sources, in the present state."""
         return self if self.shares_state else copy.deepcopy(self)
 
+    def for_sources(self, n_sources: int) -> list[Self]:
+        """Return the objects that ``n_sources`` sources use; this object stays as it is.
+
+        Where sources share their state, it is one object, named ``n_sources`` times.
+        """
+        if self.shares_state:
+            return [copy.deepcopy(self)] * n_sources
+        return [self.for_source(source, n_sources) for source in range(n_sources)]
+
     def parameters(self) -> dict[str, Any]:
         """Return the constructor's parameters with their present values.
 
         >>> from unskew.groupings.key import KeyGrouping
         >>> KeyGrouping(4).parameters()
-        {'n_workers': 4, 'seed': 0}
+        {'n_workers': 4, 'hashes': 'mixed', 'seed': 0}
         """
         names = inspect.signature(type(self).__init__).parameters
         return {name: getattr(self, name) for name in names if name != "self"}
@@ -136,6 +150,11 @@ class LearnedGrouping(Grouping):
         self._learn(ids, self._check_weights(weights, ids.size))
         return self
 
+    @property
+    @abstractmethod
+    def is_built(self) -> bool:
+        """Whether a plan has been made or adopted."""
+
     @abstractmethod
     def build(self) -> Self:
         """Make the plan from all that was learned; from now on routing follows it."""
@@ -155,7 +174,9 @@ class OfflineGrouping(Grouping):
     No running system knows this; such schemes show how good a placement could be.
     """
 
-    shares_state = True
+    shares_state: bool = True
+    knows_measured_part_only: ClassVar[bool] = False
+    """Whether it is told the loads of the measured rows alone, not those of the whole stream."""
 
     def fit(self, keys: Keys, loads: ArrayLike) -> Self:
         """Make the placement from distinct ``keys`` and the load that each will bring."""

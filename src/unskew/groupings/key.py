@@ -3,10 +3,13 @@
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from unskew._compiled import compiled
+from unskew._validation import check_choice
+from unskew.groupings._authors_hashes import authors_workers
 from unskew.groupings.base import Grouping, Weights, Workers
-from unskew.hashing import Ids, derive_seeds, mix
+from unskew.hashing import Ids, Key, Keys, derive_seeds, identity, mix
 
 
 class KeyGrouping(Grouping):
@@ -18,6 +21,8 @@ class KeyGrouping(Grouping):
     ----------
     n_workers
         Number of downstream workers, at least 1.
+    hashes
+        ``mixed``, or ``simulator``: the hash function of the partial-key authors' simulator.
     seed
         Picks the hash function; equal seeds give equal answers in every process.
 
@@ -31,11 +36,27 @@ class KeyGrouping(Grouping):
 
     name: ClassVar[str] = "key"
     paper: ClassVar[str] = "baseline"
-    splits_keys: ClassVar[bool] = False
+    splits_keys: bool = False
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
+    def __init__(self, n_workers: int, *, hashes: str = "mixed", seed: int = 0) -> None:
         super().__init__(n_workers, seed=seed)
+        self.hashes = check_choice("KeyGrouping", "hashes", hashes, ("mixed", "simulator"))
         self._hash_seed = derive_seeds(seed, 1, purpose="key")[0]
+
+    @property
+    def reads_keys(self) -> bool:
+        """The authors' simulator hashes the text of the key."""
+        return self.hashes != "mixed"
+
+    def route_many(self, keys: Keys, *, weights: ArrayLike | None = None) -> Workers:
+        """Return the worker of every row (see `Grouping.route_many`)."""
+        if not self.reads_keys:
+            return super().route_many(keys, weights=weights)
+        return authors_workers(keys, "simulator-key", self.n_workers)[:, 0].astype(np.int32)
+
+    def candidates(self, key: Key) -> tuple[int, ...]:
+        """Return the one worker of ``key``."""
+        return (self.route(key),) if self.reads_keys else self._candidates(identity(key))
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
         _hash_modulo(ids, self._hash_seed, np.uint64(self.n_workers), out)

@@ -1,0 +1,111 @@
+"""What all schemes share that learn a plan and then follow it."""
+
+import copy
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+
+from unskew._compiled import compiled
+from unskew.groupings.base import LearnedGrouping, LoadVector, Weights, Workers
+from unskew.groupings.plan import (
+    PlaceHistory,
+    Plan,
+    hashing_plan,
+    index_plan,
+    route_planned,
+    slots_of,
+)
+from unskew.hashing import Ids, derive_seeds, universal
+from unskew.scheduling import Loads
+from unskew.sketches.space_saving import SpaceSaving
+
+
+class PlannedGrouping(LearnedGrouping):
+    """Learn hot keys in a SpaceSaving summary and all keys in a histogram of hash slots.
+
+    A subclass says in `_make_plan` what becomes of them.
+    """
+
+    def __init__(self, n_workers: int, *, n_slots: int, n_counters: int, seed: int) -> None:
+        super().__init__(n_workers, seed=seed)
+        self._slot_loads: Loads = np.zeros(n_slots)
+        self._summary = SpaceSaving(n_counters)
+        self._loads = LoadVector(self.n_workers)
+        self._history: PlaceHistory | None = None
+        self._has_routed = self._is_built = False
+        member = derive_seeds(seed, 3, purpose="slots")
+        self._follow(hashing_plan(self.n_workers, member, n_slots))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that rows follow now."""
+        return self._plan
+
+    @property
+    def is_built(self) -> bool:
+        """Whether a plan has been made or adopted."""
+        return self._is_built
+
+    def build(self) -> Self:
+        """Make the plan from all that was learned; from now on routing follows it."""
+        self._change_to(self._make_plan(self._slot_loads, self._summary))
+        return self
+
+    def adopt(self, planner: Self) -> None:
+        """Go on with the plan of ``planner``."""
+        self._change_to(planner.plan)
+
+    @abstractmethod
+    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+        """Return the plan for a stream that goes on as it was learned."""
+
+    def _learn(self, ids: Ids, weights: Weights) -> None:
+        self._summary.update_many(ids, weights if weights.size else None)
+        _add_to_slots(ids, weights, self._plan.slot_member, self._slot_loads)
+
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
+        route_planned(ids, weights, self._index, self._loads.for_weights(weights), out)
+        self._has_routed = self._has_routed or ids.size > 0
+
+    def _change_to(self, plan: Plan) -> None:
+        if self._has_routed:
+            if self._history is None:
+                self._history = PlaceHistory(self.n_workers, self._slot_loads.size)
+            self._history.add(self._plan)
+        self._follow(plan)
+        self._is_built = True
+
+    def _follow(self, plan: Plan) -> None:
+        self._plan = plan
+        self._index = index_plan(plan)
+        self._has_routed = False
+
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
+        plan = self._plan
+        slot = int(slots_of(np.array([key_id]), plan.slot_member, plan.slot_workers.size)[0])
+        workers = set(self._history.workers_of(slot)) if self._history else set()
+        hot = np.flatnonzero(plan.hot_ids == key_id)
+        if hot.size:
+            first, last = plan.pieces.starts[hot[0]], plan.pieces.starts[hot[0] + 1]
+            workers.update(plan.pieces.workers[first:last].tolist())
+        else:
+            workers.add(int(plan.slot_workers[slot]))
+        return tuple(sorted(workers))
+
+    def for_source(self, source: int, n_sources: int) -> Self:  # noqa: ARG002
+        """Return an object of its own that follows the same plan and has sent nothing yet."""
+        own = copy.copy(self)
+        own._summary = self._summary.copy()
+        own._slot_loads = self._slot_loads.copy()
+        own._loads = copy.deepcopy(self._loads)
+        own._history = copy.deepcopy(self._history)
+        own._index = index_plan(self._plan)
+        return own
+
+
+@compiled
+def _add_to_slots(ids: Ids, weights: Weights, member: Ids, slot_loads: Loads) -> None:
+    n_slots = np.uint64(slot_loads.size)
+    for i in range(ids.size):
+        slot_loads[universal(ids[i], member, n_slots)] += weights[i] if weights.size else 1.0

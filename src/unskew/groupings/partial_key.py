@@ -1,0 +1,151 @@
+"""Partial key grouping: the less loaded of two candidates, row by row."""
+
+import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unskew._validation import check_choice, check_int
+from unskew.errors import InvalidParameterError
+from unskew.groupings._authors_hashes import FAMILIES, authors_workers
+from unskew.groupings._choices import (
+    choose_least_loaded,
+    choose_of_two,
+    choose_with_probing,
+    hash_choices,
+)
+from unskew.groupings.base import Grouping, LoadVector, Weights, Workers
+from unskew.hashing import Ids, Key, Keys, derive_seeds, identity
+
+LOADS = ("local", "global", "probing")
+
+
+class PartialKey(Grouping):
+    """Send each row to the less loaded of its key's two candidates [1].
+
+    Load is what *this* source has sent: every source keeps its own counts, so sources need no
+    coordination. A key is on at most ``choices`` workers, so a merge visits few.
+
+    Parameters
+    ----------
+    n_workers
+        Number of downstream workers, at least 1.
+    choices
+        Candidates a key, 2 in the paper. They may coincide.
+    load
+        Which load decides: ``local`` (the source's own counts), ``global`` (an oracle that sees
+        all sources) or ``probing`` (local, set to the true load every ``probe_every`` rows).
+    probe_every
+        Rows of one source between two probes; only with ``load="probing"``.
+    distinct
+        Whether a candidate that coincides with an earlier one moves on to the next worker, as in
+        Apache Storm. Off in the paper.
+    hashes
+        ``mixed``, or the hash functions of the authors' programs: ``storm``, ``simulator``.
+    seed
+        Picks the hash functions; equal seeds give equal candidates in every process.
+
+    Examples
+    --------
+    A hot key is split over two workers, never more, and evenly:
+
+    >>> grouping = PartialKey(4)
+    >>> workers = grouping.route_many(["hot"] * 100)
+    >>> np.unique(workers, return_counts=True)[1].tolist()
+    [50, 50]
+    >>> set(workers.tolist()) == set(grouping.candidates("hot"))
+    True
+
+    References
+    ----------
+    [1] Nasir et al., "Partial Key Grouping: Load-Balanced Partitioning of Distributed Streams",
+       2015.
+    """
+
+    name: ClassVar[str] = "partial-key"
+    paper: ClassVar[str] = "Nasir et al. 2015 (PKG)"
+    splits_keys: bool = True
+
+    def __init__(
+        self,
+        n_workers: int,
+        *,
+        choices: int = 2,
+        load: str = "local",
+        probe_every: int = 10_000,
+        distinct: bool = False,
+        hashes: str = "mixed",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_workers, seed=seed)
+        most = max(2, self.n_workers)  # two candidates may coincide, so one worker has both
+        self.choices = check_int("PartialKey", "choices", choices, minimum=1, maximum=most)
+        self.load = check_choice("PartialKey", "load", load, LOADS)
+        self.probe_every = check_int("PartialKey", "probe_every", probe_every, minimum=1)
+        self.distinct = bool(distinct)
+        self.hashes = check_choice("PartialKey", "hashes", hashes, FAMILIES)
+        if self.hashes != "mixed" and self.choices != 2:
+            raise InvalidParameterError(
+                "PartialKey", "choices", f"2 with the authors' hashes {hashes!r}", choices
+            )
+        self._hash_seeds = derive_seeds(seed, self.choices, purpose="partial-key")
+        self._loads = LoadVector(self.n_workers)
+        self._seen_by_source: NDArray[Any] = np.zeros((1, self.n_workers))
+        self._position = 0
+
+    @property
+    def reads_keys(self) -> bool:
+        """The authors' programs hash the text of the key."""
+        return self.hashes != "mixed"
+
+    def for_sources(self, n_sources: int) -> list[Self]:
+        """Return one object a source, or one for all where sources see a common load."""
+        if self.load == "local":
+            return super().for_sources(n_sources)
+        shared = copy.deepcopy(self)
+        shared._seen_by_source = np.zeros((n_sources, self.n_workers))
+        return [shared] * n_sources
+
+    def route_many(self, keys: Keys, *, weights: ArrayLike | None = None) -> Workers:
+        """Return the worker of every row (see `Grouping.route_many`)."""
+        if not self.reads_keys:
+            return super().route_many(keys, weights=weights)
+        candidates = authors_workers(keys, self.hashes, self.n_workers)
+        out = np.empty(candidates.shape[0], np.int32)
+        self._choose(candidates, self._check_weights(weights, out.size), out)
+        return out
+
+    def candidates(self, key: Key) -> tuple[int, ...]:
+        """Return the at most ``choices`` workers that may hold state of ``key``."""
+        if self.reads_keys:
+            found = authors_workers([key], self.hashes, self.n_workers)[0]
+            return tuple(sorted(set(found.tolist())))
+        return self._candidates(identity(key))
+
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
+        if self.choices == 2 and self.load != "probing" and not self.distinct:
+            loads = self._loads.for_weights(weights)
+            choose_of_two(ids, self._hash_seeds, weights, loads, out)
+            return
+        self._choose(self._hashed(ids), weights, out)
+
+    def _choose(self, candidates: NDArray[np.int64], weights: Weights, out: Workers) -> None:
+        if self.load == "probing":
+            self._position = choose_with_probing(
+                candidates,
+                weights,
+                self._loads.for_weights(np.ones(1)),
+                self._seen_by_source,
+                self._position,
+                self.probe_every,
+                out,
+            )
+        else:
+            choose_least_loaded(candidates, weights, self._loads.for_weights(weights), out)
+
+    def _hashed(self, ids: Ids) -> NDArray[np.int64]:
+        return hash_choices(ids, self._hash_seeds, self.n_workers, self.distinct)
+
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
+        return tuple(sorted(set(self._hashed(np.array([key_id]))[0].tolist())))

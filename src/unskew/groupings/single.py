@@ -1,0 +1,35 @@
+"""Single instance allocation: everything on one worker, the worst balance there is."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from unskew.groupings.base import Grouping, Weights, Workers
+from unskew.hashing import Ids
+
+
+class Single(Grouping):
+    """Send every row to worker 0 (SIA): the bound that no scheme can be worse than.
+
+    Parameters
+    ----------
+    n_workers
+        Number of downstream workers, at least 1.
+    seed
+        Has no effect.
+
+    Examples
+    --------
+    >>> Single(3).route_many(["a", "b"]).tolist()
+    [0, 0]
+    """
+
+    name: ClassVar[str] = "single"
+    paper: ClassVar[str] = "baseline (SIA, Rivetti et al. 2015)"
+    splits_keys: bool = False
+
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+        out[:] = 0
+
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+        return (0,)

@@ -1,0 +1,161 @@
+"""Placing loads on workers: pure functions, no keys, no streams."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unskew._compiled import compiled
+from unskew._validation import check_int
+
+Loads = NDArray[np.float64]
+
+
+def longest_first(
+    loads: ArrayLike, n_workers: int, *, initial: ArrayLike | None = None
+) -> NDArray[np.int32]:
+    """Place the loads, largest first, each on the worker that has least so far (LPT).
+
+    The largest sum is at most 4/3 − 1/(3·n_workers) times the smallest possible one [1].
+
+    Parameters
+    ----------
+    loads
+        What each item brings.
+    n_workers
+        Number of workers, at least 1.
+    initial
+        What each worker has already; nothing by default.
+
+    Returns
+    -------
+    workers
+        The worker of each item. Ties go to the item, and to the worker, that comes first.
+
+    Examples
+    --------
+    >>> longest_first([3, 5, 4, 2], 2).tolist()
+    [1, 0, 1, 0]
+
+    References
+    ----------
+    [1] Graham, "Bounds on Multiprocessing Timing Anomalies", 1969.
+    """
+    amounts = np.ascontiguousarray(loads, dtype=np.float64)
+    order = np.argsort(-amounts, kind="stable")
+    workers = np.empty(amounts.size, np.int32)
+    workers[order] = one_by_one(amounts[order], n_workers, initial=initial)
+    return workers
+
+
+def one_by_one(
+    loads: ArrayLike, n_workers: int, *, initial: ArrayLike | None = None
+) -> NDArray[np.int32]:
+    """Place the loads in the order given, each on the worker that has least so far.
+
+    The largest sum is at most 2 − 1/n_workers times the smallest possible one.
+
+    >>> one_by_one([3, 5, 4, 2], 2).tolist()
+    [0, 1, 0, 1]
+    """
+    n_workers = check_int("one_by_one", "n_workers", n_workers, minimum=1)
+    start = np.zeros(n_workers) if initial is None else np.array(initial, dtype=np.float64)
+    amounts = np.ascontiguousarray(loads, dtype=np.float64)
+    workers = np.empty(amounts.size, np.int32)
+    heap = np.lexsort((np.arange(n_workers), start)).astype(np.int32)
+    _place(amounts, start, heap, workers)
+    return workers
+
+
+@compiled
+def _place(loads: Loads, sums: Loads, heap: NDArray[np.int32], workers: NDArray[np.int32]) -> None:
+    """Keep the workers in a heap ordered by (sum, number); ``heap`` comes sorted."""
+    for item in range(loads.size):
+        least = heap[0]
+        workers[item] = least
+        sums[least] += loads[item]
+        place, child = 0, 1
+        while child < heap.size:
+            if child + 1 < heap.size and _before(sums, heap[child + 1], heap[child]):
+                child += 1
+            if not _before(sums, heap[child], least):
+                break
+            heap[place] = heap[child]
+            place, child = child, 2 * child + 1
+        heap[place] = least
+
+
+@compiled
+def _before(sums: Loads, one: np.int32, other: np.int32) -> bool:
+    return bool(sums[one] < sums[other] or (sums[one] == sums[other] and one < other))
+
+
+class Pieces(NamedTuple):
+    """Items cut into pieces: item i has the pieces ``starts[i] … starts[i + 1] − 1``."""
+
+    starts: NDArray[np.int64]
+    workers: NDArray[np.int32]
+    loads: Loads
+
+
+def wrap_around(loads: ArrayLike, rooms: ArrayLike) -> Pieces:
+    """Lay the loads end to end over the rooms and cut them where a room ends.
+
+    McNaughton's rule [1]: there are at most ``len(rooms) − 1`` more pieces than items, and
+    neighbouring workers share the item that was cut between them.
+
+    Parameters
+    ----------
+    loads
+        What each item brings, at least 0.
+    rooms
+        What each worker can still take. Rooms are stretched or shrunk in proportion so that
+        their sum is the sum of the loads; where there is no room at all, all are equal.
+
+    Examples
+    --------
+    Three items of 4 on four workers with room for 3 each:
+
+    >>> pieces = wrap_around([4, 4, 4], [3, 3, 3, 3])
+    >>> pieces.workers.tolist()
+    [0, 1, 1, 2, 2, 3]
+    >>> pieces.loads.tolist()
+    [3.0, 1.0, 2.0, 2.0, 1.0, 3.0]
+
+    References
+    ----------
+    [1] McNaughton, "Scheduling with Deadlines and Loss Functions", 1959.
+    """
+    amounts = np.ascontiguousarray(loads, dtype=np.float64)
+    space = np.maximum(np.ascontiguousarray(rooms, dtype=np.float64), 0.0)
+    if space.sum() <= 0:
+        space = np.ones_like(space)
+    ends = np.cumsum(space) * (amounts.sum() / space.sum())
+    return Pieces(*_cut(amounts, ends))
+
+
+@compiled
+def _cut(loads: Loads, ends: Loads) -> tuple[NDArray[np.int64], NDArray[np.int32], Loads]:
+    starts = np.zeros(loads.size + 1, np.int64)
+    workers = np.empty(loads.size + ends.size, np.int32)
+    amounts = np.empty(loads.size + ends.size, np.float64)
+    slack = 1e-9 * ends[-1]  # rounding must not cut off a crumb
+    worker, pieces, at = 0, 0, 0.0
+    for item in range(loads.size):
+        end = at + loads[item]
+        while worker < ends.size - 1 and ends[worker] <= at + slack:
+            worker += 1
+        first = True
+        while first or at < end - slack:
+            last = worker == ends.size - 1 or end <= ends[worker] + slack
+            upto = end if last else ends[worker]
+            workers[pieces] = worker
+            amounts[pieces] = upto - at
+            pieces += 1
+            at = upto
+            first = False
+            if not last:
+                worker += 1
+        at = end
+        starts[item + 1] = pieces
+    return starts, workers[:pieces], amounts[:pieces]

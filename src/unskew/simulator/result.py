@@ -1,0 +1,90 @@
+"""What a simulation says in the end."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from unskew import metrics
+from unskew.groupings.base import Grouping
+from unskew.simulator.observer import Observer
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """How even the load was, and at what memory, over the measured rows of one run.
+
+    Parameters
+    ----------
+    grouping
+        Name of the scheme.
+    parameters
+        The scheme's parameters.
+    workers, sources
+        Numbers of workers and sources.
+    messages
+        Rows that were measured: the sum of the loads, unless rows have weights.
+    learned_messages
+        Rows before these, from which a scheme could learn.
+    keys
+        Distinct keys among the measured rows.
+    p1
+        Share of the most frequent key.
+    loads
+        What each worker received.
+    imbalance_percent
+        λ: by how many percent the largest load exceeds the mean.
+    average_imbalance_fraction
+        Mean over time of I(t) = max − mean, divided by the total load.
+    stddev
+        σ of the loads.
+    replication
+        Workers that hold a key, on average; 1 for key grouping.
+    memory
+        Keys held, summed over the workers.
+    series
+        (rows so far, I(t)) through the run.
+    """
+
+    grouping: str
+    parameters: dict[str, Any]
+    workers: int
+    sources: int
+    messages: int
+    learned_messages: int
+    keys: int
+    p1: float
+    loads: tuple[float, ...]
+    imbalance_percent: float
+    average_imbalance_fraction: float
+    stddev: float
+    replication: float
+    memory: int
+    series: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def of(
+        cls, grouping: Grouping, observer: Observer, *, sources: int, learned: int
+    ) -> "SimulationResult":
+        """Sum up what ``observer`` saw of a run of ``grouping``."""
+        return cls(
+            grouping=grouping.name,
+            parameters=grouping.parameters(),
+            workers=grouping.n_workers,
+            sources=sources,
+            messages=observer.messages,
+            learned_messages=learned,
+            keys=observer.distinct_keys,
+            p1=observer.top_share,
+            loads=tuple(observer.loads.tolist()),
+            imbalance_percent=metrics.imbalance_percent(observer.loads),
+            average_imbalance_fraction=observer.average_imbalance_fraction,
+            stddev=metrics.stddev(observer.loads),
+            replication=metrics.replication(observer.memory, observer.distinct_keys),
+            memory=observer.memory,
+            series=tuple(observer.series),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.grouping}: {self.messages:,} rows on {self.workers} workers, "
+            f"imbalance {self.imbalance_percent:.3g} %, replication {self.replication:.4g}>"
+        )

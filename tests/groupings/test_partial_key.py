@@ -1,0 +1,142 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unskew.errors import InvalidParameterError
+from unskew.groupings.key import KeyGrouping
+from unskew.groupings.partial_key import PartialKey
+from unskew.simulator.loads import simulate
+from unskew.simulator.sources import Sources
+from unskew.streams.base import Batch
+from unskew.streams.zipf import zipf
+
+GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
+
+# The first rows of a recorded trace and where the authors' programs sent them (10 workers).
+TRACE = ["1", "2", "11", "57"]
+KEY_ROUTES = [8, 7, 0, 2]
+STORM_ROUTES = [2, 7, 1, 4]
+SIMULATOR_ROUTES = [8, 7, 6, 3]
+
+
+def test_the_authors_programs_are_followed_on_a_short_trace() -> None:
+    assert KeyGrouping(10, hashes="simulator").route_many(TRACE).tolist() == KEY_ROUTES
+    assert PartialKey(10, hashes="storm").route_many(TRACE).tolist() == STORM_ROUTES
+    assert PartialKey(10, hashes="simulator").route_many(TRACE).tolist() == SIMULATOR_ROUTES
+
+
+@pytest.mark.parametrize(
+    ("file", "n_workers", "n_sources"),
+    [
+        ("routes_z1.2_W10_S1.csv", 10, 1),
+        ("routes_z1.2_W100_S1.csv", 100, 1),
+        ("routes_z1.2_W10_S5.csv", 10, 5),
+    ],
+)
+def test_the_authors_programs_are_followed_tuple_by_tuple(
+    file: str, n_workers: int, n_sources: int
+) -> None:
+    if not (GOLDEN / file).exists():
+        pytest.skip("the recorded routes are not beside this checkout")
+    with (GOLDEN / file).open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == 20_000
+    keys = np.array([row["key"] for row in rows])
+    columns = {
+        "KG": KeyGrouping(n_workers, hashes="simulator"),
+        "PKG": PartialKey(n_workers, hashes="simulator"),
+        "gdfmPKG": PartialKey(n_workers, hashes="storm"),
+    }
+    for column, grouping in columns.items():
+        if column not in rows[0]:
+            continue
+        sources = Sources(grouping, n_sources)
+        routed = [sources.route(Batch(part, None)) for part in np.split(keys, [1, 777, 12_345])]
+        assert np.concatenate(routed).tolist() == [int(row[column]) for row in rows]
+
+
+# What Apache Storm's unit tests ask of partial key grouping.
+def test_one_repeated_key_alternates_between_its_candidates() -> None:
+    grouping = PartialKey(6, distinct=True)
+    first, second, third = grouping.route_many(["key"] * 3).tolist()
+    assert first != second
+    assert first == third
+
+
+@settings(deadline=None)
+@given(st.text(max_size=10), st.integers(2, 50), st.integers(2, 5))
+def test_distinct_candidates_are_distinct(key: str, n_workers: int, choices: int) -> None:
+    choices = min(choices, n_workers)
+    grouping = PartialKey(n_workers, choices=choices, distinct=True)
+    assert len(grouping.candidates(key)) == choices
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 20), max_size=200), st.integers(1, 9), st.integers(1, 4))
+def test_a_row_goes_to_the_least_loaded_of_its_candidates(
+    keys: list[int], n_workers: int, choices: int
+) -> None:
+    choices = min(choices, n_workers)
+    grouping = PartialKey(n_workers, choices=choices)
+    loads = [0] * n_workers
+    for key, worker in zip(keys, grouping.route_many(keys).tolist(), strict=True):
+        candidates = grouping.candidates(key)
+        assert worker in candidates
+        assert loads[worker] == min(loads[candidate] for candidate in candidates)
+        loads[worker] += 1
+
+
+def test_two_choices_take_the_same_way_in_both_loops() -> None:
+    keys = np.random.default_rng(1).zipf(1.2, 5_000) % 999
+    fast = PartialKey(20).route_many(keys)
+    general = PartialKey(20)
+    slow = np.empty(keys.size, np.int32)
+    general._choose(general._hashed(keys.astype(np.uint64)), np.empty(0), slow)
+    assert fast.tolist() == slow.tolist()
+
+
+def test_global_load_balances_at_least_as_well_as_local() -> None:
+    stream = zipf(keys=5_000, exponent=0.8, messages=100_000, seed=2)
+    by_global = simulate(PartialKey(20, load="global"), stream, sources=8)
+    by_local = simulate(PartialKey(20), stream, sources=8)
+    assert by_global.average_imbalance_fraction <= by_local.average_imbalance_fraction
+    # Local estimation stays within one order of magnitude of the oracle (Fig. 4).
+    assert by_local.average_imbalance_fraction < 10 * by_global.average_imbalance_fraction
+
+
+def test_probing_every_row_is_the_global_load() -> None:
+    stream = zipf(keys=500, exponent=1.0, messages=20_000, seed=3)
+    probing = simulate(PartialKey(10, load="probing", probe_every=1), stream, sources=4)
+    oracle = simulate(PartialKey(10, load="global"), stream, sources=4)
+    assert probing.loads == oracle.loads
+
+
+def test_probing_never_is_the_local_load() -> None:
+    stream = zipf(keys=500, exponent=1.0, messages=20_000, seed=4)
+    probing = simulate(PartialKey(10, load="probing", probe_every=10**9), stream, sources=4)
+    local = simulate(PartialKey(10), stream, sources=4)
+    assert probing.loads == local.loads
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"choices": 0}, r"choices must be an int in \[1, 5\], got 0"),
+        ({"choices": 6}, r"choices must be an int in \[1, 5\], got 6"),
+        ({"load": "remote"}, "load must be one of 'local', 'global', 'probing', got 'remote'"),
+        ({"hashes": "md5"}, "hashes must be one of"),
+        ({"hashes": "storm", "choices": 3}, "choices must be 2"),
+        ({"probe_every": 0}, "probe_every must be an int >= 1"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        PartialKey(5, **parameters)  # type: ignore[arg-type]
+
+
+def test_a_single_worker_needs_no_second_choice() -> None:
+    assert PartialKey(1, choices=1).route_many(["a", "b"]).tolist() == [0, 0]
