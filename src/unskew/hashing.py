@@ -125,9 +125,13 @@ def identity(key: Key) -> np.uint64:
 
 
 def to_arrow(keys: Keys) -> pa.Array:
-    """Return ``keys`` as an Arrow array, or refuse them if they are not all of one kind."""
-    if isinstance(keys, pa.Array):
-        return keys
+    """Return ``keys`` as an Arrow array; refuse them if one is missing or kinds are mixed."""
+    array = keys if isinstance(keys, pa.Array) else _read_into_arrow(keys)
+    _refuse_missing(array)
+    return array
+
+
+def _read_into_arrow(keys: Iterable[Key] | NDArray[Any]) -> pa.Array:
     if isinstance(keys, str | bytes):
         raise InvalidKeyError(
             f"keys must be a sequence of keys, got the single key {keys!r}. Hint: use [{keys!r}]"
@@ -145,7 +149,6 @@ def to_arrow(keys: Keys) -> pa.Array:
 
 def _identities_of_arrow(keys: pa.Array) -> Ids:
     kind = keys.type
-    _refuse_missing(keys)
     if pa.types.is_dictionary(kind):
         ids: Ids = identities(keys.dictionary)[keys.indices.to_numpy(zero_copy_only=False)]
         return ids

@@ -46,7 +46,7 @@ def hash_choices(ids: Ids, seeds: Ids, n_workers: int, distinct: bool) -> Candid
     for i in range(ids.size):
         for c in range(seeds.size):
             worker = to_range(mix(ids[i], seeds[c]), np.uint64(n_workers))
-            if distinct:
+            if distinct and c < n_workers:
                 while _among(candidates[i, :c], worker):
                     worker = np.int64((worker + 1) % n_workers)
             candidates[i, c] = worker

@@ -52,7 +52,9 @@ class KeyGrouping(Grouping):
         """Return the worker of every row (see `Grouping.route_many`)."""
         if not self.reads_keys:
             return super().route_many(keys, weights=weights)
-        return authors_workers(keys, "simulator-key", self.n_workers)[:, 0].astype(np.int32)
+        workers = authors_workers(keys, "simulator-key", self.n_workers)[:, 0].astype(np.int32)
+        self._check_weights(weights, workers.size)
+        return workers
 
     def candidates(self, key: Key) -> tuple[int, ...]:
         """Return the one worker of ``key``."""

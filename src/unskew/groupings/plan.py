@@ -150,7 +150,7 @@ def _least_loaded_piece(
     """Look at a few pieces in turn: rows of one key reach all its pieces at a constant price."""
     at = index.cursors[hot]
     best = np.int64(index.workers[first + at])
-    for _ in range(1, min(count, _WINDOW)):
+    for _ in range(1, min(int(count), _WINDOW)):
         at += 1
         if at == count:
             at = 0

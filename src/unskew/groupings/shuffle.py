@@ -29,7 +29,7 @@ class Shuffle(Grouping):
 
     name: ClassVar[str] = "shuffle"
     paper: ClassVar[str] = "baseline"
-    splits_keys: ClassVar[bool] = True
+    splits_keys: bool = True
 
     def __init__(self, n_workers: int, *, seed: int = 0) -> None:
         super().__init__(n_workers, seed=seed)

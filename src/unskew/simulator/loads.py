@@ -14,6 +14,7 @@ from unskew.groupings.base import (
     LearnedGrouping,
     OfflineGrouping,
     Weights,
+    Workers,
 )
 from unskew.hashing import Ids, Keys, identities
 from unskew.simulator.key_index import KeyIndex
@@ -79,15 +80,19 @@ def simulate(
             "simulate", "weighted", "False for a stream without costs", weighted
         )
     epoch = None if epoch is None else check_int("simulate", "epoch", epoch, minimum=1)
-    share = learning_share(grouping, learn, epoch)
-    learned = int(share * count_rows(workload)) if share else 0
-    scheme = copy.deepcopy(grouping)
-    if isinstance(scheme, OfflineGrouping):
-        skip = learned if scheme.knows_measured_part_only else 0
-        scheme.fit(*count_keys(workload, skip=skip, weighted=weighted))
-    run = _Run(scheme, sources, deal, learned, epoch, workload.n_keys)
+    learned = rows_to_learn(grouping, workload, learn, epoch)
+    scheme = prepared(grouping, workload, learned, weighted=weighted)
+    run = Run(
+        scheme,
+        sources=sources,
+        deal=deal,
+        learned=learned,
+        epoch=epoch,
+        n_keys=workload.n_keys,
+        weighted=weighted,
+    )
     for batch in cut_batches(workload, learned, epoch):
-        run.take(batch, batch.costs if weighted else None)
+        run.take(batch)
         if on_progress:
             on_progress(len(batch.keys))
     if run.observer.messages == 0:
@@ -95,36 +100,71 @@ def simulate(
     return SimulationResult.of(grouping, run.observer, sources=sources, learned=learned)
 
 
-class _Run:
-    """One run: learn from the first rows, then route, measure and plan anew at each epoch."""
+class Run:
+    """One run: learn from the first rows, then route, measure and plan anew at each epoch.
+
+    Parameters
+    ----------
+    scheme
+        The scheme, knowing what it may know beforehand; the run changes it.
+    sources, deal
+        See `simulate`.
+    learned
+        Rows, from the start, that are learned from and not measured.
+    epoch
+        Measured rows after which a scheme that learns makes a new plan.
+    n_keys
+        Number of keys if they are known to be 0 … n_keys − 1.
+    weighted
+        Whether the costs of the rows are the load, instead of their number.
+    """
 
     def __init__(
         self,
         scheme: Grouping,
+        *,
         sources: int,
         deal: str,
         learned: int,
         epoch: int | None,
         n_keys: int | None,
+        weighted: bool,
     ) -> None:
         self.observer = Observer(scheme.n_workers, n_keys=n_keys)
         self._planner = scheme if isinstance(scheme, LearnedGrouping) else None
         self._sources = Sources(scheme, sources, deal=deal)
         self._still_to_learn = learned
         self._epoch = epoch
+        self._weighted = weighted
+        self._knows_costs = weighted or scheme.needs_costs
 
-    def take(self, batch: Batch, weights: Weights | None) -> None:
-        """Take a batch that lies on one side of the learning share and in one epoch."""
+    @property
+    def groupings(self) -> list[Grouping]:
+        """The objects that the sources route with."""
+        return self._sources.groupings
+
+    def take(self, batch: Batch) -> Workers | None:
+        """Take a batch that lies on one side of the learning share and in one epoch.
+
+        Returns the worker of every row, or None where the rows were only learned from.
+        """
+        weights = batch.costs if self._knows_costs else None
         if self._still_to_learn > 0:
             self._warm_up(batch, weights)
-            return
+            return None
         workers = self._sources.route(batch, weights)
-        ids = identities(batch.keys)
-        self.observer.observe(ids, workers, NO_WEIGHTS if weights is None else weights)
+        self.observe(batch, workers)
         if self._planner and self._epoch:
-            self._planner.learn(ids, weights=weights)
+            self._planner.learn(batch.keys, weights=weights)
             if self.observer.messages % self._epoch == 0:
                 self._plan()
+        return workers
+
+    def observe(self, batch: Batch, workers: Workers) -> None:
+        """Measure rows that went to ``workers``."""
+        costs = batch.costs if self._weighted else None
+        weights = NO_WEIGHTS if costs is None else costs
+        self.observer.observe(identities(batch.keys), workers, weights)
 
     def _warm_up(self, batch: Batch, weights: Weights | None) -> None:
         if self._planner is None:
@@ -139,7 +179,25 @@ class _Run:
         if self._planner is not None:
             self._planner.build()
             for source in self._sources.groupings:
-                source.adopt(self._planner)  # type: ignore[attr-defined]
+                if isinstance(source, LearnedGrouping):
+                    source.adopt(self._planner)
+
+
+def rows_to_learn(
+    grouping: Grouping, stream: Stream, learn: float | None, epoch: int | None
+) -> int:
+    """Return how many rows, from the start of ``stream``, are learned from and not measured."""
+    share = learning_share(grouping, learn, epoch)
+    return int(share * count_rows(stream)) if share else 0
+
+
+def prepared(grouping: Grouping, stream: Stream, learned: int, *, weighted: bool) -> Grouping:
+    """Return a copy of the scheme that knows what it may know before the first row."""
+    scheme = copy.deepcopy(grouping)
+    if isinstance(scheme, OfflineGrouping):
+        skip = learned if scheme.knows_measured_part_only else 0
+        scheme.fit(*count_keys(stream, skip=skip, weighted=weighted))
+    return scheme
 
 
 def learning_share(grouping: Grouping, learn: float | None, epoch: int | None) -> float:

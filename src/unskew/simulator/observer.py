@@ -1,6 +1,6 @@
 """Watch what workers receive: loads, imbalance over time, which keys they come to hold."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,11 +49,11 @@ class Observer:
         """Take note of rows and the workers they went to."""
         places = self._places_of(ids)
         loads = self._loads.for_weights(weights)
-        seen = _track(places, workers, weights, self._records, loads)
+        imbalance, keys, pairs = _track(places, workers, weights, self._records, loads)
         self.messages += ids.size
-        self._sum_of_imbalance += seen.sum_of_imbalance
-        self.distinct_keys += seen.new_keys
-        self.memory += seen.new_pairs
+        self._sum_of_imbalance += imbalance
+        self.distinct_keys += keys
+        self.memory += pairs
         self._add_point()
 
     @property
@@ -93,12 +93,6 @@ class Observer:
             self._thinned_to *= 2
 
 
-class _Seen(NamedTuple):
-    sum_of_imbalance: float
-    new_keys: int
-    new_pairs: int
-
-
 @compiled
 def _track(
     places: NDArray[np.int64],
@@ -106,7 +100,7 @@ def _track(
     weights: Weights,
     records: Ids,
     loads: NDArray[Any],
-) -> _Seen:
+) -> tuple[float, int, int]:
     sum_of_imbalance, new_keys, new_pairs = 0.0, 0, 0
     highest, total = loads.max(), float(loads.sum())
     share = 1.0 / loads.size
@@ -123,4 +117,4 @@ def _track(
         word, flag = 1 + (worker >> 6), bit << np.uint64(worker & 63)
         new_pairs += (records[place, word] & flag) == 0
         records[place, word] |= flag
-    return _Seen(sum_of_imbalance, new_keys, new_pairs)
+    return sum_of_imbalance, new_keys, new_pairs

@@ -1,0 +1,1 @@
+"""Speed, always as a ratio to a baseline that is measured in the same run."""

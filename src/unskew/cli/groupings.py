@@ -1,0 +1,68 @@
+"""``unskew groupings``: which schemes there are."""
+
+import json as writer
+from typing import Any
+
+import typer
+
+from unskew.cli._options import Json
+
+
+def groupings(json: Json = False) -> None:
+    """List every grouping: its paper, whether it splits keys, its parameters and defaults.
+
+    [bold]Examples[/bold]
+
+    unskew groupings
+
+    unskew groupings --json
+    """
+    from unskew.groupings.registry import GROUPINGS, default_parameters
+    from unskew.reports.measurement import to_plain
+
+    listed = [
+        {
+            "name": name,
+            "summary": _summary(scheme),
+            "paper": scheme.paper,
+            "splits_keys": bool(scheme(_ANY_WORKERS).splits_keys),
+            "needs_costs": scheme.needs_costs,
+            "parameters": to_plain(default_parameters(scheme)),
+        }
+        for name, scheme in GROUPINGS.items()
+    ]
+    if json:
+        typer.echo(writer.dumps({"groupings": listed}))
+    else:
+        _print_table(listed)
+
+
+_ANY_WORKERS = 10
+"""Whether keys are split is known only of an object: parameters may decide it."""
+
+
+def _summary(scheme: type) -> str:
+    return (scheme.__doc__ or "").strip().partition("\n")[0].removesuffix(" [1].").rstrip(".")
+
+
+def _print_table(listed: list[dict[str, Any]]) -> None:
+    from rich.markup import escape
+
+    from unskew.cli._tables import console, new_table
+
+    table = new_table()
+    for title in ("grouping", "paper", "splits keys", "parameters"):
+        table.add_column(title)
+    for each in listed:
+        values = [f"{name}={_written(value)}" for name, value in each["parameters"].items()]
+        splits = "yes" if each["splits_keys"] else "no"
+        table.add_row(each["name"], escape(each["paper"]), splits, escape(" ".join(values)))
+    out = console()
+    out.print(table)
+    out.print("Give parameters after the name: --grouping partial-key:choices=3,distinct=true")
+    costly = ", ".join(each["name"] for each in listed if each["needs_costs"])
+    out.print(f"Only for streams whose rows have costs: {costly}")
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""What was measured, as tables, as JSON and as a page to look at."""

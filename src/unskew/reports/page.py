@@ -1,0 +1,135 @@
+"""The report: one HTML page that needs nothing but a browser, not even a network."""
+
+from collections.abc import Sequence
+from html import escape
+
+from unskew.reports._plotly import to_div
+from unskew.reports.charts import balance_chart, imbalance_chart, loads_chart
+from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, have_queues
+from unskew.reports.measurement import Measurement
+from unskew.reports.summary import facts
+
+# The policy lets the browser itself refuse whatever would go to the network.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; font-src data:"
+)
+_STYLE = """
+:root { color-scheme: light dark; --page: #ffffff; --ink: #22262b; --soft: #666d76; --line: #dcdfe4;
+  --best: #1a7f4b; --card: #f6f7f9; }
+@media (prefers-color-scheme: dark) { :root { --page: #15181c; --ink: #e3e6ea; --soft: #99a1ab;
+  --line: #343a42; --best: #5fd39a; --card: #1d2127; } }
+body { background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, sans-serif;
+  max-width: 1160px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin: 0 0 .5rem; } h2 { font-size: 1.1rem; margin: 2.2rem 0 .3rem; }
+p { margin: .2rem 0 .6rem; color: var(--soft); } dl { display: grid; gap: .1rem 1rem;
+  grid-template-columns: max-content 1fr; } dt { color: var(--soft); } dd { margin: 0;
+  overflow-wrap: anywhere; } .scroll { overflow-x: auto; }
+code { background: var(--card); border: 1px solid var(--line); border-radius: 6px; display: block;
+  overflow-x: auto; padding: .5rem .7rem; white-space: pre; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: right;
+  white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
+th { color: var(--soft); font-weight: 600; } td.best { color: var(--best); font-weight: 700; }
+.notes { font-size: .85rem; }
+"""
+_PAINT = """
+(() => {
+  const paint = () => {
+    const style = getComputedStyle(document.documentElement);
+    const ink = style.getPropertyValue("--ink").trim();
+    const line = style.getPropertyValue("--line").trim();
+    for (const chart of document.querySelectorAll(".js-plotly-plot")) {
+      const change = { "font.color": ink };
+      for (const name of Object.keys(chart.layout).filter((each) => /^[xy]axis/.test(each))) {
+        change[name + ".gridcolor"] = line;
+        change[name + ".linecolor"] = line;
+      }
+      Plotly.relayout(chart, change);
+    }
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  paint();
+})();
+"""
+
+
+def render_page(
+    measurements: Sequence[Measurement], *, title: str, command: str, notes: Sequence[str] = ()
+) -> str:
+    """Return the page about these measurements of one stream.
+
+    Parameters
+    ----------
+    measurements
+        At least one.
+    title
+        What it is, in a few words.
+    command
+        What the user typed to get it.
+    notes
+        Further remarks, a sentence each.
+    """
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<code>{escape(command)}</code>",
+        _facts(measurements),
+        _table("Balance and memory", LOAD_COLUMNS, measurements),
+    ]
+    if have_queues(measurements):
+        parts.append(_table("Completion time", QUEUE_COLUMNS, measurements))
+    parts += [f"<p>{escape(note)}</p>" for note in notes]
+    parts += _charts(measurements)
+    return _frame(title, "\n".join(parts))
+
+
+def _frame(title: str, body: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n<script>{_PAINT}</script>\n</body>\n</html>\n"
+    )
+
+
+def _facts(measurements: Sequence[Measurement]) -> str:
+    lines = [
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(measurements)
+    ]
+    return f"<dl>{''.join(lines)}</dl>"
+
+
+def _table(title: str, columns: Sequence[Column], measurements: Sequence[Measurement]) -> str:
+    head = "".join(f"<th>{escape(each.title)}</th>" for each in columns)
+    cells = [column.cells(measurements) for column in columns]
+    rows = [
+        f"<tr><td>{escape(each.label)}</td>{''.join(_cell(*cell) for cell in row)}</tr>"
+        for each, row in zip(measurements, zip(*cells, strict=True), strict=True)
+    ]
+    notes = "; ".join(f"{escape(each.title)}: {escape(each.meaning)}" for each in columns)
+    return (
+        f'<h2>{escape(title)}</h2><div class="scroll"><table>\n'
+        f"<thead><tr><th>grouping</th>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody>\n"
+        f'</table></div><p class="notes">{notes}.</p>'
+    )
+
+
+def _cell(text: str, best: bool) -> str:
+    mark = ' class="best"' if best else ""
+    return f"<td{mark}>{escape(text)}</td>"
+
+
+def _charts(measurements: Sequence[Measurement]) -> list[str]:
+    return [
+        "<h2>Load of each worker</h2>",
+        "<p>The dashed line is the mean: the nearer all come to it, the sooner all are done.</p>",
+        to_div(loads_chart(measurements), "loads", with_library=True),
+        "<h2>Imbalance over time</h2>",
+        "<p>How far the busiest worker is above the mean, as rows come in. "
+        "A line has a gap where it is exactly 0.</p>",
+        to_div(imbalance_chart(measurements), "imbalance", with_library=False),
+        "<h2>Balance against replication</h2>",
+        "<p>Down is more even, left is less memory. An imbalance of 0 stands at the bottom.</p>",
+        to_div(balance_chart(measurements), "balance", with_library=False),
+    ]

@@ -1,0 +1,196 @@
+"""SpaceSaving: the most frequent keys of a stream, counted in a fixed number of counters."""
+
+import copy
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unskew._lowest import new_lowest
+from unskew._validation import check_int, check_real
+from unskew.errors import InvalidParameterError
+from unskew.hashing import Ids, Key, Keys, identities, identity
+from unskew.sketches._counters import (
+    ABSENT,
+    Counters,
+    borrow,
+    fill,
+    find,
+    new_counters,
+    step,
+    step_many,
+)
+
+__all__ = ["ABSENT", "Counters", "SpaceSaving", "borrow", "find", "new_counters", "step"]
+
+_Floats = NDArray[np.float64]
+
+
+class SpaceSaving:
+    """Count the heavy keys of a stream: never too low, too high by at most total / capacity [1]_.
+
+    For every key, whether it is monitored or not::
+
+        true <= estimate(key) <= true + error(key),    error(key) <= total / capacity
+
+    and each key whose true weight exceeds total / capacity is monitored. All of this also holds
+    for weighted rows and after any number of merges [2]_ [3]_.
+
+    Parameters
+    ----------
+    capacity
+        Number of counters, at least 1. Memory is 80 to 112 bytes a counter and never grows.
+
+    Notes
+    -----
+    A row costs O(1) (amortised) while all rows weigh one, O(log capacity) from the first other
+    weight on. A compiled loop of its own takes ``state = borrow(sketch.counters)`` once and
+    ``step(state, key_id, weight)`` for each row.
+
+    Examples
+    --------
+    Two counters suffice to find a key that has more than half of all rows:
+
+    >>> sketch = SpaceSaving(2)
+    >>> sketch.update_many(["a", "hot", "b", "hot", "c", "hot", "hot"])
+    >>> "hot" in sketch, sketch.estimate("hot"), sketch.lower_bound("hot") <= 4
+    (True, 4.0, True)
+
+    References
+    ----------
+    .. [1] Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and Top-k Elements in
+       Data Streams", ICDT 2005.
+    .. [2] Agarwal et al., "Mergeable Summaries", PODS 2012.
+    .. [3] Cafaro, Pulimeno, Tempesta, "A Parallel Space Saving Algorithm for Frequent Items and
+       the Hurwitz Zeta Distribution", Information Sciences 2016.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = check_int("SpaceSaving", "capacity", capacity, minimum=1)
+        self.counters = new_counters(self.capacity)
+
+    def update(self, key: Key, weight: float = 1.0) -> None:
+        """Count one row of ``key``."""
+        self.update_many([key], None if weight == 1.0 else [weight])
+
+    def update_many(self, keys: Keys, weights: ArrayLike | None = None) -> None:
+        """Count a row of every key, in order; ``None`` or empty ``weights`` mean all are 1."""
+        ids = identities(keys)
+        step_many(self.counters, ids, _check_weights(weights, ids.size))
+
+    @property
+    def total(self) -> float:
+        """Summed weight of all rows."""
+        return float(self.counters.summary["total"][0])
+
+    @property
+    def unseen_bound(self) -> float:
+        """The most that an unmonitored key can weigh: the lowest count if full, else 0."""
+        return float(self.counters.counts.min()) if len(self) == self.capacity else 0.0
+
+    def estimate(self, key: Key) -> float:
+        """Return a weight that ``key`` certainly does not exceed.
+
+        For a key that is not monitored (``key not in sketch``) this is `unseen_bound`.
+        """
+        slot = find(self.counters, identity(key))
+        return self.unseen_bound if slot == ABSENT else float(self.counters.counts[slot])
+
+    def error(self, key: Key) -> float:
+        """Return by how much at most `estimate` is too high."""
+        slot = find(self.counters, identity(key))
+        return self.unseen_bound if slot == ABSENT else float(self.counters.slots["error"][slot])
+
+    def lower_bound(self, key: Key) -> float:
+        """Return a weight that ``key`` certainly has: estimate − error, 0 if not monitored."""
+        return self.estimate(key) - self.error(key)
+
+    def items(self) -> tuple[Ids, _Floats, _Floats]:
+        """Return identity, estimate and error of the monitored keys, the heaviest first.
+
+        Equal estimates stand in the order of their identities.
+        """
+        slots, counts = self.counters.slots[: len(self)], self.counters.counts[: len(self)]
+        order = np.lexsort((slots["id"], -counts))
+        return slots["id"][order], counts[order], slots["error"][order]
+
+    def heavy_hitters(self, share: float) -> tuple[Ids, _Floats]:
+        """Return identity and estimate of the keys with estimate >= share · total, heaviest first.
+
+        No key with a true share of at least ``share`` is missing if share > 1 / capacity.
+
+        >>> sketch = SpaceSaving(10)
+        >>> sketch.update_many([7] * 5 + [8] * 4 + [9])
+        >>> [values.tolist() for values in sketch.heavy_hitters(0.4)]
+        [[7, 8], [5.0, 4.0]]
+        """
+        check_real("heavy_hitters", "share", share, minimum=0, maximum=1)
+        ids, counts, _ = self.items()
+        heavy = counts >= share * self.total
+        return ids[heavy], counts[heavy]
+
+    def merge(self, other: Self) -> None:
+        """Take in what ``other`` has seen, as if both streams had come here.
+
+        A key that one of the two does not monitor may have weighed up to its `unseen_bound`
+        there: that much is added to the key's estimate and to its error. Of all keys the
+        heaviest ``capacity`` stay. The bounds of the class hold for the summed total.
+        """
+        if other.capacity != self.capacity:
+            expected = f"a sketch of the same capacity ({self.capacity})"
+            raise InvalidParameterError("SpaceSaving.merge", "other", expected, other.capacity)
+        ids = np.union1d(self.items()[0], other.items()[0])
+        parts = [sketch._bounds_of(ids) for sketch in (self, other)]
+        counts, errors = (first + second for first, second in zip(*parts, strict=True))
+        kept = np.lexsort((ids, -counts))[: self.capacity]
+        merged = new_counters(self.capacity)
+        fill(merged, ids[kept], counts[kept], errors[kept])
+        for name, combine in (("total", np.add), ("weighted", np.maximum)):
+            merged.summary[name] = combine(
+                self.counters.summary[name], other.counters.summary[name]
+            )
+        self.counters = merged
+
+    def scale(self, factor: float) -> None:
+        """Multiply all that was counted by ``factor`` (below 1: let the past fade)."""
+        check_real("SpaceSaving.scale", "factor", factor, above=0)
+        for values in (self.counters.counts, self.counters.slots["error"]):
+            values *= factor
+        self.counters.summary["total"] *= factor
+        self.counters.summary["weighted"] = 1
+        self.counters = self.counters._replace(lowest=new_lowest(self.capacity))
+
+    def copy(self) -> "SpaceSaving":
+        """Return a sketch in the same state that goes its own way from here."""
+        twin = SpaceSaving(self.capacity)
+        twin.counters = copy.deepcopy(self.counters)
+        return twin
+
+    def _bounds_of(self, ids: Ids) -> tuple[_Floats, _Floats]:
+        """Return estimate and error of every identity, monitored or not."""
+        counts = np.full(ids.size, self.unseen_bound)
+        errors = counts.copy()
+        own = self.items()
+        at = np.searchsorted(ids, own[0])
+        counts[at], errors[at] = own[1], own[2]
+        return counts, errors
+
+    def __contains__(self, key: Key) -> bool:
+        return bool(find(self.counters, identity(key)) != ABSENT)
+
+    def __len__(self) -> int:
+        return int(self.counters.summary["used"][0])
+
+    def __repr__(self) -> str:
+        return f"SpaceSaving({self.capacity})"
+
+
+def _check_weights(weights: ArrayLike | None, size: int) -> _Floats:
+    checked = np.ascontiguousarray([] if weights is None else weights, dtype=np.float64)
+    if checked.size and checked.shape != (size,):
+        expected = f"one number a key ({size}), or none"
+        raise InvalidParameterError("SpaceSaving", "weights", expected, f"shape {checked.shape}")
+    bad = checked[~(np.isfinite(checked) & (checked >= 0))]
+    if bad.size:
+        raise InvalidParameterError("SpaceSaving", "weights", "finite numbers >= 0", float(bad[0]))
+    return checked

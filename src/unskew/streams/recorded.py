@@ -1,0 +1,126 @@
+"""Recorded streams: the keys of Parquet, CSV and text files, read in bounded memory."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unskew.errors import InvalidParameterError, StreamError
+from unskew.streams._files import check_columns, find_files, kind_of, read_columns
+from unskew.streams._tables import parquet_rows
+from unskew.streams.base import Batch, Stream
+
+
+def file(
+    path: str | os.PathLike[str], key: str | None = None, cost: str | None = None
+) -> "RecordedStream":
+    """Read the keys, and costs if wanted, of a file or of all files in a directory.
+
+    The name tells what a file is: ``.parquet`` or ``.pq``; ``.csv`` or ``.tsv`` with a header;
+    anything else is text. CSV and text may be compressed (``.gz``, ``.bz2``, ``.zst`` …). Files
+    of a directory come in the order of their names, those that start with ``_`` or ``.`` left out.
+
+    Parquet keys are integers, text, bytes or points in time; CSV keys are text as it is written.
+    The keys of a text are its words: runs of characters without white space, in lower case,
+    without the punctuation at their ends.
+
+    Parameters
+    ----------
+    path
+        The file or directory. Columns and types are looked at now, rows as they are read.
+    key
+        The column of the keys; may be left out where there is no other. A text has none.
+    cost
+        The column of the execution times in milliseconds.
+
+    Raises
+    ------
+    StreamError
+        Where there is nothing to read, or not what is asked for: now if a look at the file
+        tells, else when reading comes to the row. The message names the file and the row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "text.txt"
+    ...     _ = path.write_text("To be, or not to be: that is the question.")
+    ...     print(next(file(path).batches(4)).keys.to_pylist())
+    ['to', 'be', 'or', 'not']
+    """
+    if cost is not None and cost == key:
+        raise InvalidParameterError("file", "cost", "another column than that of the keys", cost)
+    files = find_files(Path(path).expanduser())
+    key = check_columns(files, key, cost)
+    counted = all(kind_of(each) == "parquet" for each in files)
+    messages = sum(parquet_rows(each) for each in files) if counted else None
+    stream = RecordedStream(os.fspath(path), key, cost, messages)
+    next(stream.batches())
+    return stream
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedStream(Stream):
+    """What `file` returns."""
+
+    name: ClassVar[str] = "file"
+    path: str
+    key: str | None
+    cost: str | None
+    messages: int | None
+    seed: int = 0
+
+    @property
+    def spec(self) -> str:
+        """The text that `parse_stream` makes the same stream of."""
+        columns = {"key": self.key, "cost": self.cost}
+        options = [f"{word}={quote(name, safe='')}" for word, name in columns.items() if name]
+        # A path with a question mark is closed by another, so that its own is not taken for it.
+        mark = "?" if options or "?" in self.path else ""
+        return f"{self.name}:{self.path}{mark}{'&'.join(options)}"
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether every row has a cost."""
+        return self.cost is not None
+
+    def _batches(self, size: int) -> Iterator[Batch]:
+        nothing = True
+        for path in find_files(Path(self.path).expanduser()):
+            row = 0
+            for keys, costs in read_columns(path, self.key, self.cost, size):
+                self._refuse_null(path, row, keys)
+                checked = None if costs is None else self._checked_costs(path, row, costs)
+                for first in range(0, len(keys), size):
+                    rows = slice(first, first + size)
+                    yield Batch(keys[rows], None if checked is None else checked[rows])
+                    nothing = False
+                row += len(keys)
+        if nothing:
+            raise StreamError(f"{self.path}: there are no rows.")
+
+    def _refuse_null(self, path: Path, row: int, keys: pa.Array) -> None:
+        if keys.null_count:
+            row += int(np.argmax(keys.is_null().to_numpy(zero_copy_only=False)))
+            raise StreamError(
+                f"{path}: column {self.key!r} has a null key in row {row}, counted from 0. "
+                "Hint: give rows without a key one of their own, or leave them out"
+            )
+
+    def _checked_costs(self, path: Path, row: int, costs: pa.Array) -> NDArray[np.float64]:
+        floats = costs.cast(pa.float64(), safe=False)  # whole numbers above 2⁵³ are rounded
+        numbers: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
+        good = np.isfinite(numbers) & (numbers >= 0)
+        if good.all():
+            return numbers
+        first = int(np.argmin(good))
+        raise StreamError(
+            f"{path}: column {self.cost!r} must hold finite numbers >= 0, "
+            f"got {costs[first].as_py()!r} in row {row + first}, counted from 0."
+        )

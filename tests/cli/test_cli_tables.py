@@ -1,0 +1,62 @@
+"""What people read: tables, help texts, the version."""
+
+import pytest
+
+import unskew
+from unskew.cli.main import app, main
+from unskew.groupings.registry import GROUPINGS
+from unskew.streams import STREAMS
+
+STREAM = "zipf:keys=500,exponent=1.2,messages=10000"
+Capture = pytest.CaptureFixture[str]
+
+
+def output_of(capsys: Capture, *arguments: str) -> str:
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_the_table_has_a_row_for_each_grouping_as_the_user_called_it(capsys: Capture) -> None:
+    text = output_of(capsys, "compare", "-g", "key", "-g", "partial-key:choices=3",
+                     "-g", "wrap", "--stream", STREAM)  # fmt: skip
+    rows = [line.split()[0] for line in text.splitlines() if line.startswith(" ") and line.strip()]
+    assert [row for row in rows if row in ("key", "partial-key:choices=3", "wrap")] == [
+        "key", "partial-key:choices=3", "wrap",
+    ]  # fmt: skip
+    assert "measured on the last 80 %" in text
+    for title in ("λ %", "avg I/m", "σ", "replication", "memory", "rows/s"):
+        assert f"{title}: " in text
+
+
+def test_completion_times_are_shown_for_streams_with_costs_alone(capsys: Capture) -> None:
+    costly = "zipf:keys=50,messages=2000,costs=4"
+    assert "p99 ms" in output_of(capsys, "simulate", "-g", "key", "--stream", costly)
+    assert "p99 ms" not in output_of(capsys, "simulate", "-g", "key", "--stream", STREAM)
+
+
+def test_groupings_and_streams_are_listed_by_name(capsys: Capture) -> None:
+    text = output_of(capsys, "groupings")
+    assert all(f" {name} " in text for name in GROUPINGS)
+    assert "choices=2" in text
+    text = output_of(capsys, "streams")
+    assert all(f" {name} " in text for name in STREAMS)
+    assert "exponent=1.2" in text
+
+
+def test_version_is_the_version_of_the_package(capsys: Capture) -> None:
+    assert output_of(capsys, "--version") == f"unskew {unskew.__version__}\n"
+
+
+def test_no_command_prints_the_help(capsys: Capture) -> None:
+    text = output_of(capsys)
+    assert all(name in text for name in ("groupings", "streams", "simulate", "compare"))
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare", "groupings", "streams"])
+def test_every_option_has_a_help_text_with_its_default(command: str) -> None:
+    from typer.main import get_command
+
+    for option in get_command(app).commands[command].params:  # type: ignore[attr-defined]
+        told = option.show_default and option.default is not None
+        assert option.help, option.name
+        assert told or "Default:" in option.help, option.name
