@@ -31,6 +31,7 @@ SPECS = [
     "distribution-aware:schedule_buckets=false",
     "distribution-aware:quadratic=true",
     "popularity:adaptive=true",
+    "dynamic-key:rate=50",
 ]
 
 # Schemes whose memory grows with the keys; their docstrings say why.

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from unskew.errors import InvalidParameterError
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.partial_key import PartialKey
+from unskew.groupings.plan import slots_of
 from unskew.groupings.wrap import Wrap
 from unskew.simulator.loads import simulate
 from unskew.streams.zipf import zipf
@@ -34,10 +35,11 @@ def test_a_plan_splits_little_and_loses_nothing(
     plan = Wrap(n_workers, seed=seed).learn(keys).build().plan
     assert plan.extra_pieces <= n_workers - 1
     assert plan.predicted_loads.sum() == pytest.approx(sum(counts))
-    # Every key is known here, so what is not even is less than the largest key placed whole.
-    sizes = np.diff(plan.pieces.starts)
-    whole = plan.pieces.loads[plan.pieces.starts[:-1]][sizes == 1].max(initial=0)
-    assert plan.predicted_loads.max() <= sum(counts) / n_workers + whole + 1e-6
+    # Every key is known here, so what is not even is less than the largest slot placed whole.
+    slots = slots_of(np.arange(len(counts), dtype=np.uint64), plan.slot_member, 65_536)
+    whole = ~np.isin(np.arange(len(counts)), plan.hot_ids)
+    largest = np.bincount(slots[whole], weights=np.array(counts)[whole], minlength=1).max()
+    assert plan.predicted_loads.max() <= sum(counts) / n_workers + largest + 1e-6
 
 
 @settings(deadline=None, max_examples=30)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from unskew._compiled import compiled
-from unskew.hashing import Ids
+from unskew.hashing import Ids, mix
 from unskew.sketches._coin_vectors import Census
 
 LARGEST_STEP = 2.0
@@ -84,12 +84,17 @@ def new_smallest_hashes() -> Ids:
 
 
 @compiled
-def keep_if_small(smallest: Ids, bits: np.uint64) -> None:
-    """Take a hash in if it is new and among the smallest."""
-    place = np.searchsorted(smallest, bits)
-    if place < smallest.size and smallest[place] != bits:
-        smallest[place + 1 :] = smallest[place:-1].copy()
-        smallest[place] = bits
+def keep_smallest(smallest: Ids, ids: Ids, seed: np.uint64) -> None:
+    """Take in those hashes of ``ids`` that are new and among the smallest."""
+    largest = smallest[-1]
+    for i in range(ids.size):
+        bits = mix(ids[i], seed)
+        if bits < largest:
+            place = np.searchsorted(smallest, bits)
+            if smallest[place] != bits:
+                smallest[place + 1 :] = smallest[place:-1].copy()
+                smallest[place] = bits
+                largest = smallest[-1]
 
 
 def count_keys(smallest: Ids) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled, inlined
-from unskew.groupings._adaptive_threshold import keep_if_small, new_smallest_hashes
+from unskew.groupings._adaptive_threshold import keep_smallest, new_smallest_hashes
 from unskew.groupings.base import Workers
 from unskew.hashing import Ids, mix
 from unskew.sketches._coin_vectors import (
@@ -54,7 +54,7 @@ def new_hot_filter(capacity: int, counts_keys: bool) -> HotFilter:
     return HotFilter(
         counters=counters,
         ever=np.zeros(_EVER_BITS // 8, np.uint8),
-        smallest=new_smallest_hashes() if counts_keys else np.zeros(1, np.uint64),
+        smallest=new_smallest_hashes() if counts_keys else np.empty(0, np.uint64),
         log_rows=np.zeros(LOG_LENGTH, np.int64),
         log_ids=np.zeros(LOG_LENGTH, np.uint64),
         log_hot=np.zeros(LOG_LENGTH, np.bool_),
@@ -94,6 +94,8 @@ def route_rows(
     done = start
     while done < ids.size and cells[RECORDS] < most_records:
         stop = done + cells[NEXT_ROW] - cells[ROW] + 1
+        if hot.smallest.size:
+            keep_smallest(hot.smallest, ids[done:stop], seed)
         if stop > ids.size:
             cells[ROW] += ids.size - done
             stop = ids.size
@@ -119,7 +121,6 @@ def _deal_or_hash(
 ) -> None:
     counters, probes, workers = hot.counters, hot.cells[_PROBES], np.uint64(n_workers)
     worker = hot.cells[_NEXT_WORKER]
-    small = hot.smallest[-1]  # 0 where keys are not counted
     for i in range(start, stop):
         bits = mix(ids[i], seed)
         if contains_hash(counters, probes, bits):
@@ -130,9 +131,6 @@ def _deal_or_hash(
                 worker = 0
         else:
             out[i] = np.int32(bits % workers)
-            if bits < small:
-                keep_if_small(hot.smallest, bits)
-                small = hot.smallest[-1]
     hot.cells[_NEXT_WORKER] = worker
 
 

@@ -34,6 +34,7 @@ class PlannedGrouping(LearnedGrouping):
         self._loads = LoadVector(self.n_workers)
         self._history: PlaceHistory | None = None
         self._has_routed = self._is_built = False
+        self._n_routed = 0
         member = derive_seeds(seed, 3, purpose="slots")
         self._follow(hashing_plan(self.n_workers, member, n_slots))
 
@@ -65,7 +66,9 @@ class PlannedGrouping(LearnedGrouping):
         _add_to_slots(ids, weights, self._plan.slot_member, self._slot_loads)
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        route_planned(ids, weights, self._index, self._loads.for_weights(weights), out)
+        loads = self._loads.for_weights(weights)
+        route_planned(ids, weights, self._index, self._n_routed, loads, out)
+        self._n_routed += ids.size
         self._has_routed = self._has_routed or ids.size > 0
 
     def _change_to(self, plan: Plan) -> None:
@@ -100,7 +103,6 @@ class PlannedGrouping(LearnedGrouping):
         own._slot_loads = self._slot_loads.copy()
         own._loads = copy.deepcopy(self._loads)
         own._history = copy.deepcopy(self._history)
-        own._index = index_plan(self._plan)
         return own
 
 

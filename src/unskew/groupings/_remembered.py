@@ -8,6 +8,8 @@ from unskew._table import ABSENT, Table, get, new_table, with_room_for
 from unskew.groupings.base import Grouping, LoadVector, Weights, Workers
 from unskew.hashing import Ids
 
+_BLOCK = 1 << 16
+
 
 class RememberingGrouping(Grouping):
     """Choose once for each key, by the loads at that moment; all sources share the choices.
@@ -25,8 +27,10 @@ class RememberingGrouping(Grouping):
         self._n_keys = 0
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        self._chosen = with_room_for(self._chosen, self._n_keys + ids.size)
-        self._n_keys += self._remember(ids, weights, out)
+        for start in range(0, ids.size, _BLOCK):  # room for a block of new keys at a time
+            part = slice(start, start + _BLOCK)
+            self._chosen = with_room_for(self._chosen, self._n_keys + _BLOCK)
+            self._n_keys += self._remember(ids[part], weights[part], out[part])
 
     @abstractmethod
     def _remember(self, ids: Ids, weights: Weights, out: Workers) -> int:

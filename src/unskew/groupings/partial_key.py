@@ -50,7 +50,7 @@ class PartialKey(Grouping):
     --------
     A hot key is split over two workers, never more, and evenly:
 
-    >>> grouping = PartialKey(4)
+    >>> grouping = PartialKey(10)
     >>> workers = grouping.route_many(["hot"] * 100)
     >>> np.unique(workers, return_counts=True)[1].tolist()
     [50, 50]

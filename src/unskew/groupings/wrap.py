@@ -3,14 +3,13 @@
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unskew._validation import check_int, check_real
 from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings.base import Weights
 from unskew.groupings.plan import Plan, slots_of
 from unskew.hashing import Ids
-from unskew.scheduling import Loads, Pieces, longest_first, wrap_around
+from unskew.scheduling import Loads, longest_first, wrap_around
 from unskew.sketches.space_saving import SpaceSaving
 
 _LARGE = 1 / 3  # of a worker's share: a key that is better not placed whole
@@ -47,13 +46,13 @@ class Wrap(PlannedGrouping):
     >>> int(loads.sum()), bool(loads.max() <= 202)
     (800, True)
     >>> grouping.plan
-    Plan: 4 workers, 5 hot keys, 1 keys split, predicted imbalance 0.0 %
+    Plan: 4 workers, 1 key split, predicted imbalance 0.0 %
 
     Notes
     -----
-    The largest keys (at most ``n_workers``) flow; all other hot keys and the slots are placed whole
-    by LPT. The flowing keys then fill the room that is left on each worker, one after the other
-    (McNaughton's wrap-around).
+    The largest keys (at most ``n_workers``) flow; all others stay whole in their slots, which are
+    placed by LPT. The flowing keys then fill the room that is left on each worker, one after the
+    other (McNaughton's wrap-around).
 
     Neighbouring workers share the key that was cut between them. A row of such a key goes to the
     least loaded of the key's workers by the source's own counts: load flows along the chain of
@@ -102,23 +101,22 @@ class Wrap(PlannedGrouping):
         np.subtract.at(rest, slots, hot.loads)
         noise = self._sum_of_squares / summary.total if summary.total else 1.0
         rest = _without_noise(np.maximum(rest, 0.0), noise)
-        n_flowing = self._count_flowing(hot.loads, summary.total)
-        flowing, whole = hot.loads[:n_flowing], hot.loads[n_flowing:]
-        atoms = np.concatenate([whole, rest])
-        places = longest_first(atoms, self.n_workers)
-        if not rest.any():  # nothing is known of other keys: hash them
-            places[whole.size :] = np.arange(rest.size) % self.n_workers
-        placed = np.zeros(self.n_workers)
-        np.add.at(placed, places, atoms)
-        pieces = wrap_around(flowing, _rooms(placed, float(flowing.sum())))
-        np.add.at(placed, pieces.workers, pieces.loads)
+        flowing = self._count_flowing(hot.loads, summary.total)
+        np.add.at(rest, slots[flowing:], hot.loads[flowing:])
+        places = longest_first(rest, self.n_workers)
+        unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
+        places[unknown] = np.arange(unknown.size) % self.n_workers
+        loads = np.zeros(self.n_workers)
+        np.add.at(loads, places, rest)
+        pieces = wrap_around(hot.loads[:flowing], _rooms(loads, float(hot.loads[:flowing].sum())))
+        np.add.at(loads, pieces.workers, pieces.loads)
         return Plan(
             n_workers=self.n_workers,
             slot_member=self.plan.slot_member,
-            slot_workers=places[whole.size :],
-            hot_ids=hot.ids,
-            pieces=_with_whole(pieces, places[: whole.size], whole),
-            predicted_loads=placed,
+            slot_workers=places,
+            hot_ids=hot.ids[:flowing],
+            pieces=pieces,
+            predicted_loads=loads,
         )
 
     def _count_flowing(self, loads: Loads, total: float) -> int:
@@ -171,13 +169,3 @@ def _rooms(placed: Loads, flowing: float) -> Loads:
     levels: Loads = (flowing + np.cumsum(ordered)) / counts
     filled = int(np.flatnonzero(levels > ordered)[-1]) if np.any(levels > ordered) else 0
     return np.maximum(float(levels[filled]) - placed, 0.0)
-
-
-def _with_whole(pieces: Pieces, workers: NDArray[np.int32], loads: Loads) -> Pieces:
-    """Append keys of one piece each."""
-    starts = pieces.starts[-1] + np.arange(1, workers.size + 1)
-    return Pieces(
-        np.concatenate([pieces.starts, starts]),
-        np.concatenate([pieces.workers, workers]),
-        np.concatenate([pieces.loads, loads]),
-    )
