@@ -12,7 +12,7 @@ help: ## list the targets
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[plots,sketches]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[plots,sketches,spark]" --group dev
 	@touch $@
 
 demo: $(STAMP) ## compare all groupings on a skewed stream and write report.html

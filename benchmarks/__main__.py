@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHMARKS = ("routing", "simulation", "sketches", "startup")
+BENCHMARKS = ("routing", "simulation", "sketches", "startup", "spark_routing")
 
 
 def main(names: list[str]) -> int:

@@ -7,8 +7,10 @@ from typing import Self
 import numpy as np
 
 from unskew._compiled import compiled
+from unskew.errors import InvalidParameterError
 from unskew.groupings.base import LearnedGrouping, LoadVector, Weights, Workers
 from unskew.groupings.plan import (
+    HASHED_MEMBER,
     PlaceHistory,
     Plan,
     hashing_plan,
@@ -60,6 +62,32 @@ class PlannedGrouping(LearnedGrouping):
     @abstractmethod
     def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
         """Return the plan for a stream that goes on as it was learned."""
+
+    def _with_hashed_keys(self) -> Self:
+        """Take the slots from the identities as they are: for engines that hash by themselves.
+
+        Raises
+        ------
+        InvalidParameterError
+            Where it has learned from other identities already.
+        """
+        if self._summary.total > 0:
+            expected = "one that has learned nothing from other identities"
+            raise InvalidParameterError(type(self).__name__, "grouping", expected, self)
+        self._follow(hashing_plan(self.n_workers, HASHED_MEMBER, self._slot_loads.size))
+        return self
+
+    def _learn_counts(self, ids: Ids, loads: Loads, slot_loads: Loads) -> None:
+        """Take in exact counts: the load of every slot, and of those keys that may be hot.
+
+        What is counted is not a sample, so it adds nothing to what chance makes of loads.
+        """
+        heaviest = np.argsort(-loads, kind="stable")[: self._summary.capacity]
+        self._summary.update_many(ids[heaviest], loads[heaviest])
+        # The other keys have no counters, but are part of the whole that shares are taken of.
+        others = slot_loads.sum() - loads[heaviest].sum()
+        self._summary.counters.summary["total"] += others
+        self._slot_loads += slot_loads
 
     def _learn(self, ids: Ids, weights: Weights) -> None:
         self._summary.update_many(ids, weights if weights.size else None)

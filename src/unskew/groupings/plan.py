@@ -12,6 +12,12 @@ from unskew.groupings.base import Weights, Workers
 from unskew.hashing import Ids, mix, universal
 from unskew.scheduling import Loads, Pieces
 
+HASHED_MEMBER: Ids = np.array([0, 1 << 32, 0], np.uint64)
+"""The member that takes an identity's upper half as it is, for identities that are hashes already.
+
+The slot of h is ((h >> 32) · n_slots) >> 32, which any engine computes that hashes to 64 bits.
+"""
+
 _DRAWS = np.uint64(0x5851F42D4C957F2D)  # the seed of the draws among a key's pieces
 
 

@@ -1,0 +1,257 @@
+"""Plans as files: readable JSON, versioned, never half written."""
+
+import json
+import os
+import re
+import tempfile
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unskew._validation import check_int
+from unskew.errors import InvalidParameterError, UnskewError
+from unskew.groupings.base import Grouping
+from unskew.groupings.plan import HASHED_MEMBER, Plan
+from unskew.scheduling import Pieces
+from unskew.spark.compiled_routing import check_plan
+from unskew.spark.keys import By
+
+FORMAT = 1
+_FILE_NAME = re.compile(r"plan-(\d{6,})\.json")
+
+
+class PlanFileError(UnskewError):
+    """A file that holds no plan, only a part of one, or one of a later format."""
+
+
+class DamagedPlanWarning(UserWarning):
+    """The newest plan of a store cannot be read; an older one is used."""
+
+
+@dataclass(frozen=True, eq=False)
+class SavedPlan:
+    """A plan, what it is for, and where it came from.
+
+    Parameters
+    ----------
+    plan
+        Where the keys go.
+    by
+        The key columns, in the order in which they are hashed.
+    grouping
+        Name of the scheme that made it; its ``parameters`` beside it.
+    learned_from, why
+        What it was learned from and why it was made, in words.
+    version
+        Number of the plan, at least 1.
+    created
+        When it was made (ISO 8601, UTC).
+    """
+
+    plan: Plan
+    by: tuple[str, ...]
+    grouping: str
+    parameters: dict[str, Any]
+    learned_from: str
+    why: str
+    version: int
+    created: str
+
+    def plan_for(self, by: By, workers: int) -> Plan:
+        """Return the plan if it is for these key columns and so many workers, or raise."""
+        wanted = (by,) if isinstance(by, str) else tuple(by)
+        if wanted != self.by:
+            expected = f"one for the key columns {', '.join(wanted)}"
+            raise InvalidParameterError("SavedPlan", "plan", expected, ", ".join(self.by))
+        if workers != self.plan.n_workers:
+            expected = f"one for {workers} workers"
+            raise InvalidParameterError("SavedPlan", "plan", expected, self.plan.n_workers)
+        return self.plan
+
+
+def save_plan(
+    path: str | Path,
+    plan: Plan,
+    *,
+    by: By,
+    grouping: Grouping | None = None,
+    learned_from: str = "",
+    why: str = "",
+    version: int = 1,
+) -> SavedPlan:
+    """Write ``plan`` to ``path`` in one step: a reader sees the old file or the new one.
+
+    Parameters
+    ----------
+    path
+        A file in a folder that exists.
+    plan
+        A plan for Spark's identities.
+    by
+        The key columns that it was learned for.
+    grouping
+        The scheme that made it.
+    learned_from, why
+        For people who read the file.
+    version
+        Number of the plan, at least 1.
+    """
+    check_plan(plan)
+    saved = SavedPlan(
+        plan=plan,
+        by=(by,) if isinstance(by, str) else tuple(by),
+        grouping=grouping.name if grouping else "",
+        parameters=grouping.parameters() if grouping else {},
+        learned_from=learned_from,
+        why=why,
+        version=check_int("save_plan", "version", version, minimum=1),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    _write_atomically(Path(path), _as_text(saved))
+    return saved
+
+
+def load_plan(path: str | Path) -> SavedPlan:
+    """Read a plan that `save_plan` has written.
+
+    Raises
+    ------
+    PlanFileError
+        Where there is no such file or it holds no whole plan of a known format.
+    """
+    try:
+        fields = json.loads(Path(path).read_text(encoding="utf-8"))
+        if fields["format"] != FORMAT:
+            raise PlanFileError(
+                f"{path}: format {fields['format']} is not known here, {FORMAT} is."
+            )
+        return _from_fields(fields)
+    except OSError as error:
+        raise PlanFileError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise PlanFileError(
+            f"{path}: not a whole plan ({type(error).__name__}: {error})."
+        ) from error
+
+
+class PlanStore:
+    """All plans of a job in one folder, ``plan-000001.json`` and so on; for one writer.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._reported: set[str] = set()
+
+    def versions(self) -> list[int]:
+        """Return the numbers of all plan files, damaged or not, in rising order."""
+        found = (_FILE_NAME.fullmatch(file.name) for file in self.folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def path_of(self, version: int) -> Path:
+        """Return the file of a version."""
+        return self.folder / f"plan-{version:06d}.json"
+
+    def save(self, plan: Plan, *, by: By, **about: Any) -> SavedPlan:
+        """Write ``plan`` as the next version (``about`` as for `save_plan`)."""
+        version = max(self.versions(), default=0) + 1
+        return save_plan(self.path_of(version), plan, by=by, version=version, **about)
+
+    def latest(self) -> SavedPlan | None:
+        """Return the newest plan that can be read, None if there is none.
+
+        A newer one that cannot be read is reported once, with a `DamagedPlanWarning`.
+        """
+        for version in reversed(self.versions()):
+            try:
+                return load_plan(self.path_of(version))
+            except PlanFileError as error:
+                self._report(str(error))
+        return None
+
+    def _report(self, message: str) -> None:
+        if message not in self._reported:
+            self._reported.add(message)
+            warnings.warn(f"{message} An older plan is used.", DamagedPlanWarning, stacklevel=3)
+
+
+def _as_text(saved: SavedPlan) -> str:
+    """Return the JSON of a plan, one field a line, the tables at the end."""
+    plan = saved.plan
+    fields = {
+        "format": FORMAT,
+        "version": saved.version,
+        "created": saved.created,
+        "workers": plan.n_workers,
+        "by": list(saved.by),
+        "grouping": saved.grouping,
+        "parameters": saved.parameters,
+        "learned_from": saved.learned_from,
+        "why": saved.why,
+        "predicted_loads": plan.predicted_loads.tolist(),
+        "hot_keys": plan.hot_ids.view(np.int64).tolist(),
+        "piece_starts": plan.pieces.starts.tolist(),
+        "piece_workers": plan.pieces.workers.tolist(),
+        "piece_loads": plan.pieces.loads.tolist(),
+        "slot_workers": plan.slot_workers.tolist(),
+    }
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _from_fields(fields: dict[str, Any]) -> SavedPlan:
+    plan = Plan(
+        n_workers=int(fields["workers"]),
+        slot_member=HASHED_MEMBER,
+        slot_workers=np.array(fields["slot_workers"], np.int32),
+        hot_ids=np.array(fields["hot_keys"], np.int64).view(np.uint64),
+        pieces=Pieces(
+            np.array(fields["piece_starts"], np.int64),
+            np.array(fields["piece_workers"], np.int32),
+            np.array(fields["piece_loads"], np.float64),
+        ),
+        predicted_loads=np.array(fields["predicted_loads"], np.float64),
+    )
+    _refuse_inconsistent(plan)
+    names = ("grouping", "parameters", "learned_from", "why", "version", "created")
+    return SavedPlan(plan=plan, by=tuple(fields["by"]), **{name: fields[name] for name in names})
+
+
+def _refuse_inconsistent(plan: Plan) -> None:
+    starts, workers, loads = plan.pieces
+    places = np.concatenate([plan.slot_workers, workers])
+    whole = (
+        plan.slot_workers.size > 0
+        and plan.predicted_loads.size == plan.n_workers
+        and starts.size == plan.hot_ids.size + 1
+        and starts[0] == 0
+        and starts[-1] == workers.size == loads.size
+        and bool(np.all(np.diff(starts) > 0))
+        and 0 <= places.min() <= places.max() < plan.n_workers
+        and bool(np.all(np.isfinite(loads) & (loads >= 0)))
+    )
+    if not whole:
+        raise ValueError("its tables do not fit together")
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)  # a temporary file is its owner's alone; executors read plans too
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

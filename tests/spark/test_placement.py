@@ -1,0 +1,214 @@
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyspark.sql.functions as sf
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
+from unskew.groupings.dealing import deal_planned
+from unskew.groupings.partial_key import PartialKey
+from unskew.groupings.registry import GROUPINGS
+from unskew.groupings.wrap import Wrap
+from unskew.hashing import identities
+from unskew.metrics import imbalance_percent
+from unskew.spark.keys import identity
+from unskew.spark.learning import learn_plan
+from unskew.spark.placement import balance, place
+from unskew.spark.schemes import ONLINE, PLANNED, RUNNABLE, grouping_for
+from unskew.streams import zipf
+
+WORKERS = 5
+KEY_ATOMIC = ("key", "universal", "single", "distribution-aware")
+
+
+@pytest.fixture(scope="module")
+def skewed(spark: SparkSession) -> Iterator[DataFrame]:
+    """40,000 rows in three partitions; users are Zipf 1.3, and the third most frequent is null."""
+    keys = zipf_keys(40_000)
+    names = [None if key == 3 else f"user {key}" for key in keys.tolist()]
+    table = pa.table({"user": names, "row": np.arange(keys.size), "amount": keys * 0.5})
+    df = spark.createDataFrame(table).repartition(3, "row").cache()
+    df.count()
+    yield df
+    df.unpersist()
+
+
+@pytest.fixture(scope="module")
+def long(spark: SparkSession) -> Iterator[DataFrame]:
+    """400,000 rows: chance is small on each of 40 workers."""
+    df = spark.createDataFrame(pa.table({"user": zipf_keys(400_000)})).cache()
+    df.count()
+    yield df
+    df.unpersist()
+
+
+def zipf_keys(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    batches = zipf(keys=2000, exponent=1.3, messages=rows, seed=1).batches()
+    return np.concatenate([batch.keys for batch in batches]).astype(np.int64)
+
+
+def rows_of(df: DataFrame) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row) for row in df.collect())
+
+
+def loads_of(df: DataFrame, workers: int) -> list[int]:
+    counts = df.groupBy(sf.spark_partition_id().alias("worker")).count().collect()
+    found = {row["worker"]: row["count"] for row in counts}
+    return [found.get(worker, 0) for worker in range(workers)]
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_rows_and_columns_stay_the_same(skewed: DataFrame, name: str) -> None:
+    placed = balance(skewed, "user", WORKERS, grouping=name, seed=1)
+    assert placed.schema == skewed.schema
+    assert rows_of(placed) == rows_of(skewed)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [(name, how) for name in PLANNED for how in ("sample", "pass")]
+)
+def test_core_and_spark_agree_on_the_worker_of_every_row(
+    skewed: DataFrame, name: str, how: str
+) -> None:
+    key = identity(skewed, "user")
+    plan = learn_plan(skewed, key, grouping_for(name, WORKERS), how=how)
+    placed = place(skewed, key, plan).select("row", sf.spark_partition_id().alias("worker"))
+    got = placed.toArrow().sort_by("row")["worker"].to_numpy()
+    source = skewed.select("row", key.alias("id"), sf.monotonically_increasing_id().alias("number"))
+    table = source.toArrow().sort_by("row")
+    expected = deal_planned(identities(table["id"]), table["number"].to_numpy(), plan)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("name", KEY_ATOMIC)
+def test_schemes_that_do_not_split_keep_a_key_on_one_worker(skewed: DataFrame, name: str) -> None:
+    placed = balance(skewed, "user", WORKERS, grouping=name)
+    pairs = placed.select("user", sf.spark_partition_id()).distinct().count()
+    assert pairs == skewed.select("user").distinct().count()
+
+
+@pytest.mark.parametrize("how", ["sample", "pass"])
+@pytest.mark.parametrize("workers", [2, 8, 40])
+def test_wrap_is_even_on_skewed_rows(long: DataFrame, workers: int, how: str) -> None:
+    loads = loads_of(balance(long, "user", workers, learn=how), workers)
+    assert imbalance_percent(np.array(loads)) <= 4
+
+
+def test_shuffle_is_even_to_the_row_for_each_partition(skewed: DataFrame) -> None:
+    loads = loads_of(balance(skewed, "user", 8, grouping="shuffle"), 8)
+    assert max(loads) - min(loads) <= 3  # one for each partition of the input
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_online_schemes_split_the_hot_keys(skewed: DataFrame, name: str) -> None:
+    by_hash = loads_of(balance(skewed, "user", 8, grouping="key"), 8)
+    loads = loads_of(balance(skewed, "user", 8, grouping=name), 8)
+    assert max(loads) < 0.8 * max(by_hash)
+
+
+def test_partial_key_uses_the_candidates_of_the_key(skewed: DataFrame) -> None:
+    grouping = PartialKey(8, seed=3)
+    placed = balance(skewed, "user", 8, grouping=grouping)
+    pairs = placed.select(identity(placed, "user").alias("id"), sf.spark_partition_id().alias("w"))
+    for row in pairs.distinct().collect():
+        assert row["w"] in grouping.candidates(row["id"])
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_partitions_are_workers_with_adaptive_execution_on_and_off(
+    spark: SparkSession, adaptive: str
+) -> None:
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        df = spark.range(10).withColumn("key", sf.lit("only"))
+        placed = balance(df, "key", 16, grouping="single")
+        assert loads_of(placed, 16) == [10] + [0] * 15
+        shuffled = balance(df, "key", 16, grouping="shuffle")
+        assert placed.rdd.getNumPartitions() == shuffled.rdd.getNumPartitions() == 16
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_few_rows_are_placed_too(spark: SparkSession, name: str, rows: int) -> None:
+    df = spark.range(rows).withColumn("key", sf.lit(None).cast("string"))
+    for workers in (1, 7):
+        assert rows_of(balance(df, "key", workers, grouping=name)) == rows_of(df)
+
+
+def test_a_pass_over_no_rows_makes_a_plan(spark: SparkSession) -> None:
+    assert balance(spark.range(0), "id", 4, learn="pass").count() == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(GROUPINGS) - set(RUNNABLE)))
+def test_schemes_that_cannot_run_are_refused_and_those_that_can_are_named(
+    spark: SparkSession, name: str
+) -> None:
+    with pytest.raises(InvalidParameterError, match=r"partial-key.*got '" + name):
+        balance(spark.range(1), "id", 4, grouping=name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"workers": 0}, InvalidParameterError),
+        ({"workers": 2.5}, InvalidParameterError),
+        ({"by": "nobody"}, InvalidParameterError),
+        ({"grouping": "no such scheme"}, UnknownNameError),
+        ({"grouping": "wrap:slotz=3"}, UnknownNameError),
+        ({"grouping": "partial-key:load=global"}, InvalidParameterError),
+        ({"grouping": "partial-key:hashes=storm"}, InvalidParameterError),
+        ({"grouping": "popularity:adaptive=true"}, InvalidParameterError),
+        ({"grouping": Wrap(5)}, InvalidParameterError),
+        ({"grouping": Wrap(4).learn([1, 2, 3])}, InvalidParameterError),
+        ({"grouping": Wrap(4).learn([1, 2, 3]).build()}, InvalidParameterError),
+        ({"grouping": 7}, InvalidParameterError),
+        ({"learn": "guess"}, InvalidParameterError),
+        ({"plan": Wrap(4).plan}, InvalidParameterError),
+        ({"plan": grouping_for("wrap", 5).plan}, InvalidParameterError),  # type: ignore[attr-defined]
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused_when_balance_is_called(
+    spark: SparkSession, changes: dict[str, object], error: type[UnskewError]
+) -> None:
+    arguments = {"by": "id", "workers": 4, **changes}
+    with pytest.raises(error):
+        balance(spark.range(1), **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["wrap", "shuffle", "partial-key"])
+def test_a_stream_is_placed_by_a_plan_or_without_one(
+    skewed: DataFrame, tmp_path: Path, name: str
+) -> None:
+    skewed.write.parquet(str(tmp_path / "in"))
+    plan = None
+    if name == "wrap":
+        key = identity(skewed, "user")
+        plan = learn_plan(skewed, key, grouping_for(name, WORKERS), how="pass")
+        assert plan.n_split_keys
+    spark = skewed.sparkSession
+    stream = spark.readStream.schema(skewed.schema).parquet(str(tmp_path / "in"))
+    placed = balance(stream, "user", WORKERS, grouping=name, plan=plan)
+    table = f"placed_{name.replace('-', '_')}"
+    placed.withColumn("worker", sf.spark_partition_id()).writeStream.trigger(
+        availableNow=True
+    ).format("memory").queryName(table).start().awaitTermination()
+    out = spark.table(table)
+    assert rows_of(out.drop("worker")) == rows_of(skewed)
+    loads = [row["count"] for row in out.groupBy("worker").count().collect()]
+    assert len(loads) == WORKERS
+    if name != "partial-key":
+        assert imbalance_percent(np.array(loads)) <= 4
+
+
+def test_columns_with_our_own_names_are_left_alone(spark: SparkSession) -> None:
+    df = spark.range(100).withColumn("_unskew_0", sf.lit(1)).withColumn("_UNSKEW_1", sf.lit(2))
+    placed = balance(df, "id", 4, grouping="shuffle")
+    assert placed.columns == df.columns
+    assert rows_of(placed) == rows_of(df)

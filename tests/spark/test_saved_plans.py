@@ -1,0 +1,156 @@
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from unskew.errors import InvalidParameterError
+from unskew.groupings.plan import Plan
+from unskew.groupings.wrap import Wrap
+from unskew.spark.placement import balance
+from unskew.spark.saved_plans import (
+    DamagedPlanWarning,
+    PlanFileError,
+    PlanStore,
+    load_plan,
+    save_plan,
+)
+from unskew.spark.schemes import grouping_for
+
+
+@pytest.fixture
+def grouping() -> Wrap:
+    made = grouping_for("wrap", 4, seed=1)
+    assert isinstance(made, Wrap)
+    rng = np.random.default_rng(1)
+    keys = rng.integers(-(1 << 63), 1 << 63, 50)[np.minimum(rng.geometric(0.3, 5000), 49)]
+    return made.learn(keys).build()
+
+
+def assert_equal(one: Plan, other: Plan) -> None:
+    assert one.n_workers == other.n_workers
+    for name in ("slot_member", "slot_workers", "hot_ids", "predicted_loads"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+    for mine, others in zip(one.pieces, other.pieces, strict=True):
+        np.testing.assert_array_equal(mine, others)
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path, grouping: Wrap) -> None:
+    path = tmp_path / "plan.json"
+    saved = save_plan(
+        path, grouping.plan, by=["a", "b"], grouping=grouping, learned_from="a test", why="drift"
+    )
+    loaded = load_plan(path)
+    assert grouping.plan.n_split_keys > 0
+    assert_equal(loaded.plan, grouping.plan)
+    assert loaded.by == ("a", "b")
+    assert (loaded.grouping, loaded.parameters) == ("wrap", grouping.parameters())
+    assert (loaded.learned_from, loaded.why, loaded.version) == ("a test", "drift", 1)
+    assert loaded.created == saved.created
+    assert json.loads(path.read_text())["format"] == 1
+
+
+def test_a_writer_that_fails_leaves_the_old_plan_and_nothing_else(
+    tmp_path: Path, grouping: Wrap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(path, grouping.plan, by="a")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        save_plan(path, grouping.plan, by="other")
+    assert [file.name for file in tmp_path.iterdir()] == ["plan.json"]
+    assert load_plan(path).by == ("a",)
+
+
+def test_a_plan_cut_off_anywhere_is_refused(tmp_path: Path, grouping: Wrap) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(path, grouping.plan, by="a")
+    whole = path.read_bytes().rstrip()
+    for end in range(0, len(whole), 97):
+        path.write_bytes(whole[:end])
+        with pytest.raises(PlanFileError):
+            load_plan(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"workers": 3},
+        {"slot_workers": []},
+        {"slot_workers": [-1]},
+        {"hot_keys": [1]},
+        {"piece_loads": []},
+        {"piece_starts": "text"},
+        {"predicted_loads": [1.0]},
+    ],
+    ids=str,
+)
+def test_a_plan_that_contradicts_itself_is_refused(
+    tmp_path: Path, grouping: Wrap, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(path, grouping.plan, by="a")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(PlanFileError, match=r"plan\.json"):
+        load_plan(path)
+
+
+def test_no_file_is_a_plan_file_error(tmp_path: Path) -> None:
+    with pytest.raises(PlanFileError, match="No such file"):
+        load_plan(tmp_path / "none.json")
+
+
+def test_a_plan_of_other_identities_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError):
+        save_plan(tmp_path / "plan.json", Wrap(4).plan, by="a")
+
+
+def test_a_store_numbers_its_plans_and_returns_the_last(tmp_path: Path, grouping: Wrap) -> None:
+    store = PlanStore(tmp_path / "plans")
+    assert store.latest() is None
+    for version in (1, 2, 3):
+        assert store.save(grouping.plan, by="a", why=f"number {version}").version == version
+    assert PlanStore(tmp_path / "plans").versions() == [1, 2, 3]
+    latest = store.latest()
+    assert latest is not None
+    assert (latest.version, latest.why) == (3, "number 3")
+    assert store.path_of(3).name == "plan-000003.json"
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"format": 1}', "\0\0\0"])
+def test_a_damaged_newer_plan_is_reported_once_and_never_overwritten(
+    tmp_path: Path, grouping: Wrap, damage: str
+) -> None:
+    store = PlanStore(tmp_path)
+    store.save(grouping.plan, by="a")
+    store.path_of(2).write_text(damage)
+    with pytest.warns(DamagedPlanWarning, match="plan-000002"):
+        latest = store.latest()
+    assert latest is not None
+    assert latest.version == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = store.latest()
+    assert again is not None
+    assert again.version == 1
+    assert store.save(grouping.plan, by="a").version == 3
+
+
+def test_balance_takes_a_saved_plan_for_the_same_keys_and_workers_alone(
+    spark: SparkSession, tmp_path: Path, grouping: Wrap
+) -> None:
+    saved = save_plan(tmp_path / "plan.json", grouping.plan, by="id")
+    df = spark.range(100).selectExpr("id", "id AS other")
+    assert balance(df, "id", 4, plan=saved).count() == 100
+    for by, workers in (("id", 5), ("other", 4), (["id", "other"], 4)):
+        with pytest.raises(InvalidParameterError, match="plan must be one for"):
+            balance(df, by, workers, plan=saved)
