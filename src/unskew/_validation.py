@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from unskew.errors import InvalidParameterError
 
 
@@ -77,6 +80,25 @@ def check_choice(owner: str, parameter: str, value: object, choices: Iterable[st
         return value
     expected = "one of " + ", ".join(repr(name) for name in names)
     raise InvalidParameterError(owner, parameter, expected, value)
+
+
+def check_weights(owner: str, parameter: str, weights: ArrayLike, size: int) -> NDArray[np.float64]:
+    """Return one finite number >= 0 a key as a contiguous array, or raise.
+
+    >>> check_weights("PartialKey", "weights", [1, 2], 2).tolist()
+    [1.0, 2.0]
+    >>> check_weights("PartialKey", "weights", [1, -2], 2)
+    Traceback (most recent call last):
+    unskew.errors.InvalidParameterError: PartialKey: weights must be finite numbers >= 0, got -2.0.
+    """
+    checked = np.ascontiguousarray(weights, dtype=np.float64)
+    if checked.shape != (size,):
+        expected = f"one number a key ({size})"
+        raise InvalidParameterError(owner, parameter, expected, f"shape {checked.shape}")
+    bad = checked[~(np.isfinite(checked) & (checked >= 0))]
+    if bad.size:
+        raise InvalidParameterError(owner, parameter, "finite numbers >= 0", float(bad[0]))
+    return checked
 
 
 def _range_words(

@@ -14,7 +14,7 @@ from unskew.simulator.loads import Progress, simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams.base import Batch, Stream
 
-_ROWS_TO_COMPILE_WITH = 1024
+_ROWS_TO_COMPILE_WITH = 1 << 20  # enough for a scheme to reach every loop it has
 
 
 def measure_all(

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unskew._validation import check_int
-from unskew.errors import InvalidParameterError
+from unskew._validation import check_int, check_weights
 from unskew.hashing import Ids, Key, Keys, identities
 
 Workers: TypeAlias = NDArray[np.int32]
@@ -117,18 +116,7 @@ class Grouping(ABC):
     def _check_weights(self, weights: ArrayLike | None, size: int) -> Weights:
         if weights is None:
             return NO_WEIGHTS
-        checked = np.ascontiguousarray(weights, dtype=np.float64)
-        if checked.shape != (size,):
-            expected = f"one number a key ({size})"
-            raise InvalidParameterError(
-                type(self).__name__, "weights", expected, f"shape {checked.shape}"
-            )
-        if not np.all(np.isfinite(checked)) or np.any(checked < 0):
-            bad = checked[~(np.isfinite(checked) & (checked >= 0))][0]
-            raise InvalidParameterError(
-                type(self).__name__, "weights", "finite numbers >= 0", float(bad)
-            )
-        return checked
+        return check_weights(type(self).__name__, "weights", weights, size)
 
     def __repr__(self) -> str:
         values = self.parameters()

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from unskew._compiled import compiled
 from unskew.groupings.base import Grouping, Weights, Workers
 from unskew.hashing import Ids
 
@@ -32,7 +33,13 @@ class Modulo(Grouping):
     splits_keys: bool = False
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
-        out[:] = ids % np.uint64(self.n_workers)
+        _modulo(ids, np.uint64(self.n_workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return (int(key_id % np.uint64(self.n_workers)),)
+
+
+@compiled
+def _modulo(ids: Ids, n_workers: np.uint64, out: Workers) -> None:
+    for i in range(ids.size):
+        out[i] = np.int32(ids[i] % n_workers)

@@ -13,9 +13,9 @@ from unskew.hashing import Ids, Key, Keys, derive_seeds, identities, mix, univer
 from unskew.sketches.count_min import (
     check_mergeable,
     check_precision,
-    check_weights,
     row_parameters,
     sketch_shape,
+    weights_or_ones,
 )
 
 _MOST_BITS = 512
@@ -87,7 +87,7 @@ class AdaptiveCountMin:
     def update_many(self, keys: Keys, weights: ArrayLike | None = None, *, time: int) -> None:
         """Count every key in the interval number ``time``, by its weight where given."""
         ids = identities(keys)
-        checked = check_weights(type(self).__name__, weights, ids.size)
+        checked = weights_or_ones(type(self).__name__, weights, ids.size)
         interval = self._check_time(time)
         self._rebase(max(self._base, interval - interval % self._stretch))
         salt, emphasis = self._salt(interval), self._emphasis(interval)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unskew._compiled import compiled, inlined
-from unskew._validation import check_int, check_real
+from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
 from unskew.hashing import Ids, Key, Keys, derive_seeds, identities, universal
 
@@ -73,7 +73,7 @@ class CountMin:
     def update_many(self, keys: Keys, weights: ArrayLike | None = None) -> None:
         """Count every key, by its weight (finite, at least 0) where weights are given."""
         ids = identities(keys)
-        checked = check_weights(type(self).__name__, weights, ids.size)
+        checked = weights_or_ones(type(self).__name__, weights, ids.size)
         _add(self._counts, self._parameters, ids, checked)
         self.total += float(checked.sum()) if weights is not None else float(ids.size)
 
@@ -149,19 +149,11 @@ def check_precision(owner: str, epsilon: object, delta: object) -> tuple[float, 
     )
 
 
-def check_weights(owner: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """Return one finite weight >= 0 a key (empty where none are given), or raise."""
+def weights_or_ones(owner: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
+    """Return one finite weight >= 0 a key, or the empty array that stands for all ones."""
     if weights is None:
         return UNIT_WEIGHTS
-    checked = np.ascontiguousarray(weights, dtype=np.float64)
-    if checked.shape != (size,):
-        expected = f"one number a key ({size})"
-        raise InvalidParameterError(owner, "weights", expected, f"shape {checked.shape}")
-    good = np.isfinite(checked) & (checked >= 0)
-    if not good.all():
-        first = float(checked[~good][0])
-        raise InvalidParameterError(owner, "weights", "finite numbers >= 0", first)
-    return checked
+    return check_weights(owner, "weights", weights, size)
 
 
 def check_mergeable(mine: object, other: object) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unskew._lowest import new_lowest
-from unskew._validation import check_int, check_real
+from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
 from unskew.hashing import Ids, Key, Keys, identities, identity
 from unskew.sketches._counters import (
@@ -82,7 +82,10 @@ class SpaceSaving:
     def update_many(self, keys: Keys, weights: ArrayLike | None = None) -> None:
         """Count a row of every key, in order; ``None`` or empty ``weights`` mean all are 1."""
         ids = identities(keys)
-        step_many(self.counters, ids, _check_weights(weights, ids.size))
+        given = np.empty(0) if weights is None else np.asarray(weights)
+        if given.size:  # none stands for all ones
+            given = check_weights("SpaceSaving", "weights", given, ids.size)
+        step_many(self.counters, ids, given)
 
     @property
     def total(self) -> float:
@@ -189,14 +192,3 @@ class SpaceSaving:
 
     def __repr__(self) -> str:
         return f"SpaceSaving({self.capacity})"
-
-
-def _check_weights(weights: ArrayLike | None, size: int) -> _Floats:
-    checked = np.ascontiguousarray([] if weights is None else weights, dtype=np.float64)
-    if checked.size and checked.shape != (size,):
-        expected = f"one number a key ({size}), or none"
-        raise InvalidParameterError("SpaceSaving", "weights", expected, f"shape {checked.shape}")
-    bad = checked[~(np.isfinite(checked) & (checked >= 0))]
-    if bad.size:
-        raise InvalidParameterError("SpaceSaving", "weights", "finite numbers >= 0", float(bad[0]))
-    return checked

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from unskew.errors import InvalidParameterError
+from unskew._validation import check_weights
 from unskew.hashing import Keys, identities, murmur3_128
 from unskew.streams.base import Batch, Stream, write_spec
 
@@ -31,7 +31,8 @@ def from_keys(keys: Keys, costs: ArrayLike | None = None) -> "InMemoryStream":
     (3, [2, 1])
     """
     kept = _copied(keys)
-    return InMemoryStream(kept, _check_costs(costs, len(kept)), len(kept))
+    checked = None if costs is None else check_weights("from_keys", "costs", costs, len(kept))
+    return InMemoryStream(kept, None if checked is None else checked.copy(), len(kept))
 
 
 def _copied(keys: Keys) -> NDArray[np.uint64] | pa.Array:
@@ -46,20 +47,6 @@ def _copied(keys: Keys) -> NDArray[np.uint64] | pa.Array:
     if isinstance(keys, pa.ChunkedArray):
         return keys.combine_chunks()
     return keys if isinstance(keys, pa.Array) else pa.array(keys)
-
-
-def _check_costs(costs: ArrayLike | None, size: int) -> NDArray[np.float64] | None:
-    if costs is None:
-        return None
-    checked = np.array(costs, dtype=np.float64)
-    if checked.shape != (size,):
-        raise InvalidParameterError(
-            "from_keys", "costs", f"one number a key ({size})", f"shape {checked.shape}"
-        )
-    bad = checked[~(np.isfinite(checked) & (checked >= 0))]
-    if bad.size:
-        raise InvalidParameterError("from_keys", "costs", "finite numbers >= 0", float(bad[0]))
-    return checked
 
 
 @dataclass(frozen=True, eq=False)
