@@ -77,7 +77,7 @@ class PlannedGrouping(LearnedGrouping):
         self._follow(hashing_plan(self.n_workers, HASHED_MEMBER, self._slot_loads.size))
         return self
 
-    def _learn_counts(self, ids: Ids, loads: Loads, slot_loads: Loads) -> None:
+    def learn_counts(self, ids: Ids, loads: Loads, slot_loads: Loads) -> None:
         """Take in exact counts: the load of every slot, and of those keys that may be hot.
 
         What is counted is not a sample, so it adds nothing to what chance makes of loads.

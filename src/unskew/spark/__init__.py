@@ -20,22 +20,26 @@ if TYPE_CHECKING:
         weighted_mean,
     )
     from unskew.spark.aggregator import Aggregator, AggregatorLawError, check_laws
+    from unskew.spark.epochs import Epoch, read_epochs
     from unskew.spark.example_aggregators import Mean, TopRows
     from unskew.spark.grouped import GroupedFrame, group_by
     from unskew.spark.local_session import session
     from unskew.spark.placement import balance
     from unskew.spark.salting import salt
     from unskew.spark.saved_plans import load_plan, save_plan
+    from unskew.spark.streaming import balance_stream
 
 __all__ = [
     "Aggregator",
     "AggregatorLawError",
+    "Epoch",
     "GroupedFrame",
     "Mean",
     "TopRows",
     "approx_count_distinct",
     "avg",
     "balance",
+    "balance_stream",
     "check_laws",
     "collect_set",
     "count",
@@ -46,6 +50,7 @@ __all__ = [
     "max",
     "min",
     "quantiles",
+    "read_epochs",
     "salt",
     "save_plan",
     "session",
@@ -58,6 +63,8 @@ __all__ = [
 # Names load when they are first asked for: a Python worker that runs a user's aggregator imports
 # this package and need not wait for Numba.
 _MODULES = {
+    "Epoch": "unskew.spark.epochs",
+    "read_epochs": "unskew.spark.epochs",
     "Aggregator": "unskew.spark.aggregator",
     "AggregatorLawError": "unskew.spark.aggregator",
     "GroupedFrame": "unskew.spark.grouped",
@@ -66,6 +73,7 @@ _MODULES = {
     "approx_count_distinct": "unskew.spark.aggregates",
     "avg": "unskew.spark.aggregates",
     "balance": "unskew.spark.placement",
+    "balance_stream": "unskew.spark.streaming",
     "check_laws": "unskew.spark.aggregator",
     "collect_set": "unskew.spark.aggregates",
     "count": "unskew.spark.aggregates",

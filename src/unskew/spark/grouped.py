@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from inspect import signature
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,6 +22,7 @@ from unskew.spark.keys import By, check_by, quoted
 from unskew.spark.placement import balance, check_plan_for
 from unskew.spark.saved_plans import SavedPlan
 from unskew.spark.schemes import ONLINE, RUNNABLE, grouping_for
+from unskew.spark.streaming import balance_stream
 
 _MERGED = "wrap"
 _WHOLE = "distribution-aware"
@@ -36,6 +38,7 @@ def group_by(
     grouping: str | Grouping | None = None,
     plan: Plan | SavedPlan | None = None,
     learn: str = "sample",
+    plan_path: str | Path | None = None,
     seed: int = 0,
 ) -> "GroupedFrame":
     """Group rows by key and spread the work evenly, with the result of a plain ``groupBy``.
@@ -53,12 +56,24 @@ def group_by(
         and ``distribution-aware`` for `GroupedFrame.apply_in_arrow`, which may not split a key.
     plan, learn, seed
         As in `balance`.
+    plan_path
+        For `GroupedFrame.agg` on a stream with a scheme that learns: the folder where the query
+        keeps the plans that it learns while it runs (see `balance_stream`).
 
     Examples
     --------
     ``group_by(df, "user", workers=64).agg(count().alias("n"), sum("amount").alias("total"))``
     """
-    return GroupedFrame(df, by, workers, grouping=grouping, plan=plan, learn=learn, seed=seed)
+    return GroupedFrame(
+        df,
+        by,
+        workers,
+        grouping=grouping,
+        plan=plan,
+        learn=learn,
+        plan_path=plan_path,
+        seed=seed,
+    )
 
 
 class GroupedFrame:
@@ -73,6 +88,7 @@ class GroupedFrame:
         grouping: str | Grouping | None,
         plan: Plan | SavedPlan | None,
         learn: str,
+        plan_path: str | Path | None,
         seed: int,
     ) -> None:
         self._df = df
@@ -83,6 +99,14 @@ class GroupedFrame:
             plan = plan.plan_for(self._by, self._workers)
         self._plan = None if plan is None else check_plan_for(plan, self._workers)
         self._learn = learn
+        self._plan_path = plan_path
+        if plan_path is not None and plan is not None:
+            expected = "left out where plan is given"
+            raise InvalidParameterError("group_by", "plan_path", expected, str(plan_path))
+        if plan_path is not None and not df.isStreaming:
+            raise InvalidParameterError(
+                "group_by", "plan_path", "left out for a batch, which takes a plan", str(plan_path)
+            )
         self._seed = seed
         if grouping is not None:
             grouping_for(grouping, self._workers, seed=seed)
@@ -94,8 +118,9 @@ class GroupedFrame:
         in the data path, and executors need nothing but Spark if the scheme is a table
         (all but partial-key, d-choices, w-choices and dynamic-key).
 
-        On a stream too, for schemes that need not learn before it starts: key, universal, single,
-        the four above, or with a ``plan`` that splits no key.
+        On a stream too: with ``plan_path`` wrap and distribution-aware learn while it runs;
+        without, schemes that need not learn before it starts: key, universal, single, the four
+        above, or a ``plan`` that splits no key.
 
         Parameters
         ----------
@@ -177,6 +202,15 @@ class GroupedFrame:
         return _map_in_arrow(placed, step, result)
 
     def _placed(self, default: str) -> DataFrame:
+        if self._plan_path is not None:
+            return balance_stream(
+                self._df,
+                self._by,
+                self._workers,
+                plan_path=self._plan_path,
+                grouping=default if self._grouping is None else self._grouping,
+                seed=self._seed,
+            )
         return balance(
             self._df,
             self._by,
@@ -216,7 +250,7 @@ class GroupedFrame:
             raise InvalidParameterError(owner, "df", "a batch", "a stream", hint=hint)
 
     def _refuse_learning_on_streams(self) -> None:
-        if not self._df.isStreaming:
+        if not self._df.isStreaming or self._plan_path is not None:
             return
         grouping = _MERGED if self._grouping is None else self._grouping
         name = grouping_for(grouping, self._workers, seed=self._seed).name
@@ -224,7 +258,10 @@ class GroupedFrame:
         fits = name in _STREAM_SCHEMES if self._plan is None else not self._plan.n_split_keys
         if not fits:
             expected = f"one of {', '.join(_STREAM_SCHEMES)}, or a plan that splits no key,"
-            raise InvalidParameterError("agg", "grouping", f"{expected} on a stream", name)
+            hint = "with plan_path= wrap and distribution-aware learn while the stream runs"
+            raise InvalidParameterError(
+                "agg", "grouping", f"{expected} on a stream", name, hint=hint
+            )
 
     def _splits_keys(self) -> bool:
         if self._plan is not None:

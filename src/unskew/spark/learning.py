@@ -71,7 +71,7 @@ def learn(
     check_choice("learn", "how", how, WAYS)
     _refuse_stream(df)
     if how == "pass":
-        grouping._learn_counts(*_count_all(df, identity, grouping.plan.slot_workers.size))
+        grouping.learn_counts(*_count_all(df, identity, grouping.plan.slot_workers.size))
         return grouping.build()
     size = _sample_size(grouping.n_workers) if rows is None else rows
     size = check_int("learn", "rows", size, minimum=1)

@@ -111,7 +111,7 @@ def save_plan(
         version=check_int("save_plan", "version", version, minimum=1),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _write_atomically(Path(path), _as_text(saved))
+    write_atomically(Path(path), _as_text(saved))
     return saved
 
 
@@ -243,7 +243,8 @@ def _refuse_inconsistent(plan: Plan) -> None:
         raise ValueError("its tables do not fit together")
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new, never a part of either."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
