@@ -52,7 +52,7 @@ def group_by(
     workers
         How many partitions share the work, at least 1.
     grouping
-        A scheme's name (``"partial-key"``, ``"wrap:slack=0.01"``) or object. By default ``wrap``,
+        A scheme's name (``"partial-key"``, ``"wrap:decay=0.5"``) or object. By default ``wrap``,
         and ``distribution-aware`` for `GroupedFrame.apply_in_arrow`, which may not split a key.
     plan, learn, seed
         As in `balance`.
