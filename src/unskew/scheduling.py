@@ -12,11 +12,16 @@ Loads = NDArray[np.float64]
 
 
 def longest_first(
-    loads: ArrayLike, n_workers: int, *, initial: ArrayLike | None = None
+    loads: ArrayLike,
+    n_workers: int,
+    *,
+    initial: ArrayLike | None = None,
+    capacity: ArrayLike | None = None,
 ) -> NDArray[np.int32]:
     """Place the loads, largest first, each on the worker that has least so far (LPT).
 
-    The largest sum is at most 4/3 − 1/(3·n_workers) times the smallest possible one [1].
+    The largest sum is at most 4/3 − 1/(3·n_workers) times the smallest possible one [1] if all
+    workers are alike.
 
     Parameters
     ----------
@@ -26,6 +31,9 @@ def longest_first(
         Number of workers, at least 1.
     initial
         What each worker has already; nothing by default.
+    capacity
+        How much each worker can do, above 0: "least" is then measured in parts of it. All are
+        alike by default.
 
     Returns
     -------
@@ -44,12 +52,16 @@ def longest_first(
     amounts = np.ascontiguousarray(loads, dtype=np.float64)
     order = np.argsort(-amounts, kind="stable")
     workers = np.empty(amounts.size, np.int32)
-    workers[order] = one_by_one(amounts[order], n_workers, initial=initial)
+    workers[order] = one_by_one(amounts[order], n_workers, initial=initial, capacity=capacity)
     return workers
 
 
 def one_by_one(
-    loads: ArrayLike, n_workers: int, *, initial: ArrayLike | None = None
+    loads: ArrayLike,
+    n_workers: int,
+    *,
+    initial: ArrayLike | None = None,
+    capacity: ArrayLike | None = None,
 ) -> NDArray[np.int32]:
     """Place the loads in the order given, each on the worker that has least so far.
 
@@ -57,23 +69,33 @@ def one_by_one(
 
     >>> one_by_one([3, 5, 4, 2], 2).tolist()
     [0, 1, 0, 1]
+    >>> one_by_one([1, 1, 1, 1], 2, capacity=[3, 1]).tolist()
+    [0, 1, 0, 0]
     """
     n_workers = check_int("one_by_one", "n_workers", n_workers, minimum=1)
+    can_do = np.ones(n_workers) if capacity is None else np.array(capacity, dtype=np.float64)
     start = np.zeros(n_workers) if initial is None else np.array(initial, dtype=np.float64)
+    start /= can_do
     amounts = np.ascontiguousarray(loads, dtype=np.float64)
     workers = np.empty(amounts.size, np.int32)
     heap = np.lexsort((np.arange(n_workers), start)).astype(np.int32)
-    _place(amounts, start, heap, workers)
+    _place(amounts, can_do, start, heap, workers)
     return workers
 
 
 @compiled
-def _place(loads: Loads, sums: Loads, heap: NDArray[np.int32], workers: NDArray[np.int32]) -> None:
+def _place(
+    loads: Loads,
+    capacity: Loads,
+    sums: Loads,
+    heap: NDArray[np.int32],
+    workers: NDArray[np.int32],
+) -> None:
     """Keep the workers in a heap ordered by (sum, number); ``heap`` comes sorted."""
     for item in range(loads.size):
         least = heap[0]
         workers[item] = least
-        sums[least] += loads[item]
+        sums[least] += loads[item] / capacity[least]
         place, child = 0, 1
         while child < heap.size:
             if child + 1 < heap.size and _before(sums, heap[child + 1], heap[child]):
@@ -88,6 +110,17 @@ def _place(loads: Loads, sums: Loads, heap: NDArray[np.int32], workers: NDArray[
 @compiled
 def _before(sums: Loads, one: np.int32, other: np.int32) -> bool:
     return bool(sums[one] < sums[other] or (sums[one] == sums[other] and one < other))
+
+
+def sums_of(loads: Loads, places: NDArray[np.integer], n_places: int) -> Loads:
+    """Return what comes together at each place.
+
+    >>> sums_of(np.array([3.0, 1.0, 2.0]), np.array([0, 2, 0]), 3).tolist()
+    [5.0, 0.0, 1.0]
+    """
+    sums = np.zeros(n_places)
+    np.add.at(sums, places, loads)
+    return sums
 
 
 class Pieces(NamedTuple):
@@ -159,3 +192,89 @@ def _cut(loads: Loads, ends: Loads) -> tuple[NDArray[np.int64], NDArray[np.int32
         at = end
         starts[item + 1] = pieces
     return starts, workers[:pieces], amounts[:pieces]
+
+
+def rooms_for(flowing: float, placed: ArrayLike, capacity: ArrayLike | None = None) -> Loads:
+    """Return what each worker can take of a load that flows so that all end equally full.
+
+    Workers that are fuller than the common level already get nothing: the level is raised (water
+    filling) until the rooms of the others hold exactly the flowing load.
+
+    Parameters
+    ----------
+    flowing
+        The load to be taken, at least 0.
+    placed
+        What each worker has already.
+    capacity
+        How much each worker can do; all are alike by default.
+
+    Examples
+    --------
+    >>> rooms_for(6, [1, 3, 9]).tolist()
+    [4.0, 2.0, 0.0]
+    >>> rooms_for(6, [0, 0], capacity=[2, 1]).tolist()
+    [4.0, 2.0]
+    """
+    base = np.ascontiguousarray(placed, dtype=np.float64)
+    can_do = np.ones_like(base) if capacity is None else np.array(capacity, dtype=np.float64)
+    order = np.argsort(base / can_do, kind="stable")
+    ordered = base[order] / can_do[order]
+    levels = (flowing + np.cumsum(base[order])) / np.cumsum(can_do[order])
+    filled = np.flatnonzero(levels > ordered)
+    level = float(levels[filled[-1]]) if filled.size else float(levels[0])
+    rooms: Loads = np.maximum(level * can_do - base, 0.0)
+    return rooms
+
+
+@compiled
+def pour_anew(pieces: Pieces, capacity: Loads, levels: Loads, rounds: int) -> None:
+    """Let every item share itself anew among its workers, as evenly as their levels allow.
+
+    One after the other, until little changes or ``rounds`` have passed. ``pieces.loads`` and
+    ``levels`` (what each worker has, over its capacity, pieces included) are changed. The largest
+    level never rises.
+
+    >>> pieces = Pieces(np.array([0, 2]), np.array([0, 1], np.int32), np.array([5.0, 1.0]))
+    >>> levels = np.array([6.0, 4.0])
+    >>> pour_anew(pieces, np.ones(2), levels, 10)
+    >>> pieces.loads.tolist(), levels.tolist()
+    ([4.0, 2.0], [5.0, 5.0])
+    """
+    for _ in range(rounds):
+        largest_change = 0.0
+        for item in range(pieces.starts.size - 1):
+            first, end = pieces.starts[item], pieces.starts[item + 1]
+            if end - first > 1:
+                change = _pour_one(
+                    pieces.workers[first:end], pieces.loads[first:end], capacity, levels
+                )
+                largest_change = max(largest_change, change)
+        if largest_change <= 1e-6 * levels.max():
+            return
+
+
+@compiled
+def _pour_one(workers: NDArray[np.int32], loads: Loads, capacity: Loads, levels: Loads) -> float:
+    total = loads.sum()
+    without = np.empty(workers.size)
+    for piece in range(workers.size):
+        worker = workers[piece]
+        without[piece] = levels[worker] - loads[piece] / capacity[worker]
+    amount, room, level = total, 0.0, 0.0
+    order = np.argsort(without)
+    for place in range(order.size):
+        worker = workers[order[place]]
+        amount += without[order[place]] * capacity[worker]
+        room += capacity[worker]
+        level = amount / room
+        if place + 1 == order.size or level <= without[order[place + 1]]:
+            break
+    change = 0.0
+    for piece in range(workers.size):
+        worker = workers[piece]
+        load = max(0.0, level - without[piece]) * capacity[worker]
+        change = max(change, abs(load - loads[piece]) / capacity[worker])
+        loads[piece] = load
+        levels[worker] = without[piece] + load / capacity[worker]
+    return change

@@ -63,14 +63,14 @@ def test_dealt_loads_are_even_where_the_plan_is_exact(workers: int) -> None:
     ids = zipf_ids(1.4, 1_000_000)
     plan = Wrap(workers, seed=1).learn(ids).build().plan
     numbers = np.arange(ids.size) % 250_000 + (np.arange(ids.size) // 250_000 << ROW_BITS)
-    loads = np.bincount(deal_planned(ids, numbers, plan), minlength=workers)
+    loads = np.bincount(deal_planned(ids, positions_of(numbers), plan), minlength=workers)
     assert loads.max() <= 1.04 * loads.mean()
 
 
 def test_a_key_goes_only_to_its_own_workers() -> None:
     ids = zipf_ids(1.4, 20_000)
     grouping = Wrap(10, seed=1).learn(ids).build()
-    workers = deal_planned(ids, np.arange(ids.size), grouping.plan)
+    workers = deal_planned(ids, positions_of(np.arange(ids.size)), grouping.plan)
     pairs = np.unique(np.stack([ids, workers.astype(np.uint64)], 1), axis=0)
     for key, worker in pairs.tolist():
         assert worker in grouping.candidates(key)
@@ -79,5 +79,5 @@ def test_a_key_goes_only_to_its_own_workers() -> None:
 def test_the_plan_is_left_as_it_is() -> None:
     plan = Wrap(4, seed=1).learn([7] * 100 + list(range(100))).build().plan
     before = plan.slot_workers.copy()
-    deal_planned(np.full(50, 7, np.uint64), np.arange(50), plan)
+    deal_planned(np.full(50, 7, np.uint64), positions_of(np.arange(50)), plan)
     np.testing.assert_array_equal(plan.slot_workers, before)

@@ -1,15 +1,26 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError
+from unskew.groupings.distribution_aware import DistributionAware
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.plan import slots_of
+from unskew.groupings.popularity import Popularity
 from unskew.groupings.wrap import Wrap
 from unskew.simulator.loads import simulate
+from unskew.streams.drift import drift
 from unskew.streams.zipf import zipf
+
+
+def rows_of(counts: list[int]) -> NDArray[np.int64]:
+    """Return so many rows of every key."""
+    return np.repeat(np.arange(len(counts)), counts)
 
 
 @pytest.mark.parametrize("n_workers", [10, 50, 100])
@@ -22,24 +33,77 @@ def test_wrap_is_even_at_the_memory_of_key_grouping(exponent: float, n_workers: 
     assert result.memory <= result.keys + n_workers - 1
 
 
+row_counts = st.lists(st.integers(1, 400), min_size=1, max_size=60)
+
+
 @settings(deadline=None, max_examples=40)
-@given(
-    counts=st.lists(st.integers(1, 400), min_size=1, max_size=60),
-    n_workers=st.integers(1, 20),
-    seed=st.integers(0, 100),
-)
-def test_a_plan_splits_little_and_loses_nothing(
+@given(counts=row_counts, n_workers=st.integers(1, 20), seed=st.integers(0, 100))
+def test_the_guarantee_a_plan_is_even_but_for_the_largest_load_placed_whole(
     counts: list[int], n_workers: int, seed: int
 ) -> None:
-    keys = np.repeat(np.arange(len(counts)), counts)
-    plan = Wrap(n_workers, seed=seed).learn(keys).build().plan
+    plan = Wrap(n_workers, min_piece=0, seed=seed).learn(rows_of(counts)).build().plan
     assert plan.extra_pieces <= n_workers - 1
     assert plan.predicted_loads.sum() == pytest.approx(sum(counts))
-    # Every key is known here, so what is not even is less than the largest slot placed whole.
+    # Every key is known here, so there is no error of estimation.
     slots = slots_of(np.arange(len(counts), dtype=np.uint64), plan.slot_member, 65_536)
     whole = ~np.isin(np.arange(len(counts)), plan.hot_ids)
     largest = np.bincount(slots[whole], weights=np.array(counts)[whole], minlength=1).max()
     assert plan.predicted_loads.max() <= sum(counts) / n_workers + largest + 1e-6
+
+
+@settings(deadline=None, max_examples=40)
+@given(counts=row_counts, n_workers=st.integers(1, 20), min_piece=st.floats(0, 0.5))
+def test_a_piece_that_is_given_up_costs_less_than_the_smallest_piece(
+    counts: list[int], n_workers: int, min_piece: float
+) -> None:
+    keys = rows_of(counts)
+    fine = Wrap(n_workers, min_piece=0).learn(keys).build().plan
+    coarse = Wrap(n_workers, min_piece=min_piece).learn(keys).build().plan
+    given_up = fine.extra_pieces - coarse.extra_pieces
+    assert given_up >= 0
+    smallest = min_piece * sum(counts) / n_workers
+    assert coarse.predicted_loads.max() <= (
+        fine.predicted_loads.max() + given_up * smallest * (1 + 1e-9) + 1e-6
+    )
+    split = np.diff(coarse.pieces.starts) > 1
+    loads = coarse.pieces.loads[np.repeat(split, np.diff(coarse.pieces.starts))]
+    assert np.all(loads >= smallest * (1 - 1e-9))
+
+
+@settings(deadline=None, max_examples=40)
+@given(counts=row_counts, n_workers=st.integers(1, 12), most=st.integers(1, 4))
+def test_a_key_has_no_more_replicas_than_allowed(
+    counts: list[int], n_workers: int, most: int
+) -> None:
+    plan = Wrap(n_workers, max_replicas=most).learn(rows_of(counts)).build().plan
+    assert np.diff(plan.pieces.starts).max(initial=1) <= most
+    assert plan.predicted_loads.sum() == pytest.approx(sum(counts))
+
+
+@pytest.mark.parametrize("exponent", [0.8, 1.2, 1.6])
+def test_with_one_replica_it_is_as_even_as_distribution_aware(exponent: float) -> None:
+    stream = zipf(keys=20_000, exponent=exponent, messages=500_000, seed=3)
+    ours, theirs = (
+        simulate(scheme, stream, learn=0.4)
+        for scheme in (Wrap(10, max_replicas=1), DistributionAware(10))
+    )
+    assert ours.replication == 1.0
+    assert ours.imbalance_percent <= theirs.imbalance_percent + 0.1
+
+
+def test_keys_that_may_not_be_cut_are_not_said_to_be() -> None:
+    assert not Wrap(4, max_replicas=1).splits_keys
+    assert Wrap(4, max_replicas=2).splits_keys
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.floats(0.5, 4.0), min_size=2, max_size=12), st.integers(0, 20))
+def test_workers_get_what_they_can_do(capacity: list[float], seed: int) -> None:
+    keys = np.random.default_rng(seed).zipf(1.5, 20_000) % 500
+    grouping = Wrap(len(capacity), capacity=capacity, seed=seed).learn(keys).build()
+    assert grouping.plan.predicted_imbalance < 5
+    loads = np.bincount(grouping.route_many(keys), minlength=len(capacity)) / np.array(capacity)
+    assert loads.max() <= 1.05 * keys.size / sum(capacity) + 50
 
 
 @settings(deadline=None, max_examples=30)
@@ -79,6 +143,44 @@ def test_new_plans_follow_a_stream_that_changes() -> None:
     assert again.imbalance_percent < once.imbalance_percent
 
 
+def test_a_stream_that_stays_as_it_is_moves_nothing() -> None:
+    keys = np.random.default_rng(2).zipf(1.3, 400_000) % 5_000
+    grouping = Wrap(20)
+    grouping.learn(keys[:200_000]).build()
+    before = grouping.plan
+    grouping.learn(keys[200_000:]).build()
+    assert np.array_equal(grouping.plan.slot_workers, before.slot_workers)
+    kept = np.isin(before.hot_ids, grouping.plan.hot_ids)
+    assert kept.mean() > 0.8
+    assert grouping.plan.extra_pieces <= 19
+
+
+def test_slow_drift_adds_up_until_it_counts() -> None:
+    rng = np.random.default_rng(4)
+    grouping = Wrap(10, tolerance=0.05).learn(rng.integers(0, 2_000, 100_000)).build()
+    versions = {grouping.plan.slot_workers.tobytes() + grouping.plan.pieces.workers.tobytes()}
+    for step in range(12):  # each step is below the tolerance, all together are far above
+        share = 0.02 * (step + 1)
+        keys = np.where(rng.random(100_000) < share, 7, rng.integers(0, 2_000, 100_000))
+        grouping.learn(keys).build()
+        versions.add(grouping.plan.slot_workers.tobytes() + grouping.plan.pieces.workers.tobytes())
+        assert grouping.plan.predicted_imbalance < 10
+    assert 2 <= len(versions) <= 12
+
+
+@pytest.mark.parametrize("n_workers", [10, 50])
+def test_under_drift_it_is_twice_as_even_as_the_others_and_moves_few_keys(n_workers: int) -> None:
+    stream = drift(keys=50_000, exponent=1.2, every=300_000, messages=1_500_000, seed=8)
+    ours = simulate(Wrap(n_workers), stream, sources=5, epoch=5_000)
+    split, popular = (
+        simulate(scheme, stream, sources=5)
+        for scheme in (PartialKey(n_workers), Popularity(n_workers))
+    )
+    for other in (split, popular):
+        assert ours.average_imbalance_fraction <= 0.5 * other.average_imbalance_fraction
+    assert ours.replication < split.replication
+
+
 def test_weights_are_balanced_instead_of_rows() -> None:
     rng = np.random.default_rng(6)
     keys = rng.zipf(1.3, 60_000) % 2_000
@@ -99,9 +201,14 @@ def test_an_empty_sample_gives_a_plan_all_the_same() -> None:
     [
         ({"slots": 0}, "slots must be an int in"),
         ({"hot_keys": 0}, "hot_keys must be an int >= 1"),
+        ({"max_replicas": 0}, "max_replicas must be an int >= 1"),
+        ({"min_piece": 1.0}, "min_piece must be a number"),
+        ({"tolerance": -1.0}, "tolerance must be a number >= 0"),
+        ({"capacity": [1, 2]}, "capacity must be"),
+        ({"capacity": [1, 1, 1, 1, 0]}, "capacity must be numbers above 0"),
         ({"decay": 1.5}, r"decay must be a number in \[0, 1\]"),
     ],
 )
-def test_bad_parameters_are_refused(parameters: dict[str, int], message: str) -> None:
+def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         Wrap(5, **parameters)

@@ -78,7 +78,12 @@ def new_scheduler(n_workers: int, rows: int, columns: int) -> SchedulerState:
 
 def phase_of(state: SchedulerState) -> SchedulerPhase:
     """Return where the scheduler stands."""
-    return SchedulerPhase(state.registers[_PHASE])
+    return phase_in(state.registers)
+
+
+def phase_in(registers: NDArray[np.int64]) -> SchedulerPhase:
+    """Return where a scheduler with these registers stands."""
+    return SchedulerPhase(registers[_PHASE])
 
 
 @compiled
@@ -88,7 +93,7 @@ def assign(state: SchedulerState, columns: NDArray[np.int64], resync_after: int)
     if registers[_PHASE] == _RUN:
         registers[_SINCE] += 1
         if NO_RESYNC < resync_after <= registers[_SINCE]:
-            _start_epoch(state)
+            start_epoch(state)
     if registers[_PHASE] >= _WAIT_ALL:
         worker = least_loaded(state.estimated)
         _add_estimate(state, worker, columns)
@@ -121,7 +126,8 @@ def _add_estimate(state: SchedulerState, worker: int, columns: NDArray[np.int64]
 
 
 @compiled
-def _start_epoch(state: SchedulerState) -> None:
+def start_epoch(state: SchedulerState) -> None:
+    """Let the next rows, one a worker, ask how far the estimates are off."""
     registers = state.registers
     registers[_PHASE] = _SEND_ALL
     registers[_EPOCH] += 1
@@ -144,7 +150,25 @@ def take_in_report(
         registers[_TO_HEAR] -= 1 if first else 0
         if registers[_TO_HEAR] > 0:
             return
-    _start_epoch(state)
+    start_epoch(state)
+
+
+def ask_all(state: SchedulerState) -> None:
+    """Note that every worker has got the request of the present epoch, whoever has sent it."""
+    if phase_of(state) == SchedulerPhase.SEND_ALL:
+        state.asked[:] = state.registers[_EPOCH]
+        state.registers[_TO_SEND] = 0
+        state.registers[_PHASE] = _WAIT_ALL
+
+
+def epoch_of(state: SchedulerState) -> int:
+    """Return the number of the last synchronisation begun, 0 before the first."""
+    return epoch_in(state.registers)
+
+
+def epoch_in(registers: NDArray[np.int64]) -> int:
+    """Return the number of the last synchronisation that a scheduler with these has begun."""
+    return int(registers[_EPOCH])
 
 
 @compiled
@@ -212,7 +236,7 @@ class CostScheduler:
     @property
     def epoch(self) -> int:
         """Number of the last synchronisation begun, 0 before the first."""
-        return int(self._state.registers[_EPOCH])
+        return epoch_of(self._state)
 
     @property
     def estimated(self) -> NDArray[np.float64]:

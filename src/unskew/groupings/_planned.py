@@ -8,7 +8,7 @@ import numpy as np
 
 from unskew._compiled import compiled
 from unskew.errors import InvalidParameterError
-from unskew.groupings.base import LearnedGrouping, LoadVector, Weights, Workers
+from unskew.groupings.base import NO_WEIGHTS, LearnedGrouping, LoadVector, Weights, Workers
 from unskew.groupings.plan import (
     HASHED_MEMBER,
     PlaceHistory,
@@ -35,6 +35,7 @@ class PlannedGrouping(LearnedGrouping):
         self._summary = SpaceSaving(n_counters)
         self._loads = LoadVector(self.n_workers)
         self._history: PlaceHistory | None = None
+        self._received: Loads | None = None
         self._has_routed = self._is_built = False
         self._n_routed = 0
         member = derive_seeds(seed, 3, purpose="slots")
@@ -58,6 +59,15 @@ class PlannedGrouping(LearnedGrouping):
     def adopt(self, planner: Self) -> None:
         """Go on with the plan of ``planner``."""
         self._change_to(planner.plan)
+
+    def resume(self, plan: Plan) -> None:
+        """Go on from a plan that was made before, unless it has other slots than this scheme."""
+        if plan.slot_workers.size == self._slot_loads.size:
+            self._change_to(plan)
+
+    def note_loads(self, loads: Loads) -> None:
+        """Take in what every worker has received since the start."""
+        self._received = np.array(loads, dtype=np.float64)
 
     @abstractmethod
     def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
@@ -94,8 +104,9 @@ class PlannedGrouping(LearnedGrouping):
         _add_to_slots(ids, weights, self._plan.slot_member, self._slot_loads)
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        loads = self._loads.for_weights(weights)
-        route_planned(ids, weights, self._index, self._n_routed, loads, out)
+        slowness = NO_WEIGHTS if self._plan.capacity is None else 1.0 / self._plan.capacity
+        loads = self._loads.for_weights(weights if weights.size else slowness)
+        route_planned(ids, weights, self._index, self._n_routed, loads, slowness, out)
         self._n_routed += ids.size
         self._has_routed = self._has_routed or ids.size > 0
 

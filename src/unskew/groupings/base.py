@@ -151,6 +151,9 @@ class LearnedGrouping(Grouping):
     def adopt(self, planner: Self) -> None:
         """Go on with the plan of ``planner`` (a source takes what the driver has built)."""
 
+    def note_loads(self, loads: Weights) -> None:
+        """Take in what every worker has received since the start, before the next `build`."""
+
     @abstractmethod
     def _learn(self, ids: Ids, weights: Weights) -> None:
         """Watch identities; empty ``weights`` mean all are 1."""

@@ -1,9 +1,10 @@
-"""Deal the rows of split keys by the number of the row alone, so that any engine can do it.
+"""Deal the rows of split keys by a position that any engine can compute.
 
 A source that counts what it sends can send each row to the least loaded of its key's workers. An
-engine that only evaluates expressions cannot count. It can deal: the number of the row, times the
-golden ratio, runs over [0, 1) more evenly than chance, and a table a key says which part of [0, 1)
-belongs to which of its workers. All arithmetic is on whole numbers below 2⁶³.
+engine that only evaluates expressions cannot count. It can deal: each row has a position in [0, 1),
+and a table a key says which part of [0, 1) belongs to which of its workers. The number of the row,
+times the golden ratio, runs over [0, 1) more evenly than chance; a hash of what is in the row does
+it by chance. All arithmetic is on whole numbers below 2⁶³.
 """
 
 from typing import NamedTuple
@@ -42,8 +43,15 @@ class Dealing(NamedTuple):
 
 
 def positions_of(row_numbers: ArrayLike) -> NDArray[np.int64]:
-    """Return where, in [0, 2³²), each row falls.
+    """Return where, in [0, 2³²), each row falls that is dealt by its number.
 
+    Parameters
+    ----------
+    row_numbers
+        The number of each row in its source, plus 2³³ times the number of the source.
+
+    Examples
+    --------
     Any run of rows of a source, also every n-th row alone, is spread evenly:
 
     >>> quarters = positions_of(np.arange(0, 4000, 4)) >> 30
@@ -83,15 +91,15 @@ def dealing_of(plan: Plan) -> Dealing:
     return Dealing(starts, sizes, np.concatenate(parts) if parts else np.empty(0, np.int32))
 
 
-def deal_planned(ids: Ids, row_numbers: ArrayLike, plan: Plan) -> Workers:
-    """Return the worker of every row when the rows of split keys are dealt by row number.
+def deal_planned(ids: Ids, positions: NDArray[np.int64], plan: Plan) -> Workers:
+    """Return the worker of every row when the rows of split keys are dealt by position.
 
     Parameters
     ----------
     ids
         The identity of each row's key.
-    row_numbers
-        The number of each row in its source, plus 2³³ times the number of the source.
+    positions
+        Where, in [0, 2³²), each row falls: `positions_of`, or the lower half of any good hash.
     plan
         Where the keys go.
 
@@ -102,7 +110,7 @@ def deal_planned(ids: Ids, row_numbers: ArrayLike, plan: Plan) -> Workers:
     >>> from unskew.groupings.wrap import Wrap
     >>> ids = np.array([7, 1, 7, 2, 7, 3, 7, 4] * 100, np.uint64)
     >>> plan = Wrap(4, seed=1).learn(ids).build().plan
-    >>> loads = np.bincount(deal_planned(ids, np.arange(ids.size), plan))
+    >>> loads = np.bincount(deal_planned(ids, positions_of(np.arange(ids.size)), plan))
     >>> int(loads.sum()), bool(abs(loads - plan.predicted_loads).max() <= 4)
     (800, True)
     """
@@ -115,7 +123,7 @@ def deal_planned(ids: Ids, row_numbers: ArrayLike, plan: Plan) -> Workers:
     rows = np.flatnonzero(sorted_ids[at] == ids)
     hot = order[at[rows]]
     dealing = dealing_of(plan)
-    steps = (positions_of(row_numbers)[rows] * dealing.sizes[hot]) >> 32
+    steps = (positions[rows] * dealing.sizes[hot]) >> 32
     out[rows] = dealing.entries[dealing.starts[hot] + steps]
     return out
 

@@ -39,6 +39,8 @@ class Plan:
         The places of each hot key: one worker, or several where the key is split.
     predicted_loads
         What each worker should receive, in the units that were learned.
+    capacity
+        How much each worker can do; None if all are alike.
     """
 
     n_workers: int
@@ -47,6 +49,7 @@ class Plan:
     hot_ids: Ids
     pieces: Pieces
     predicted_loads: Loads
+    capacity: Loads | None = None
 
     @property
     def n_split_keys(self) -> int:
@@ -61,13 +64,20 @@ class Plan:
     @property
     def predicted_imbalance(self) -> float:
         """The percentage of imbalance λ if the stream goes on as it was learned."""
-        mean = float(self.predicted_loads.mean())
-        return 100.0 * (float(self.predicted_loads.max()) / mean - 1.0) if mean > 0 else 0.0
+        capacity = np.ones(self.n_workers) if self.capacity is None else self.capacity
+        mean = float(self.predicted_loads.sum() / capacity.sum())
+        fullest = float((self.predicted_loads / capacity).max())
+        return 100.0 * (fullest / mean - 1.0) if mean > 0 else 0.0
 
-    def __repr__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What it is and promises, in a few words."""
         split = f"{self.n_split_keys} key{'' if self.n_split_keys == 1 else 's'} split"
         even = f"predicted imbalance {self.predicted_imbalance:.1f} %"
-        return f"Plan: {self.n_workers} workers, {split}, {even}"
+        return f"{self.n_workers} workers, {split}, {even}"
+
+    def __repr__(self) -> str:
+        return f"Plan: {self.summary}"
 
 
 def hashing_plan(n_workers: int, slot_member: Ids, n_slots: int) -> Plan:
@@ -134,6 +144,7 @@ def route_planned(
     index: PlanIndex,
     first_row: int,
     loads: NDArray[np.int64],
+    slowness: Loads,
     out: Workers,
 ) -> None:
     """Send every row where the plan says; rows of a split key to a little loaded worker of it.
@@ -141,6 +152,7 @@ def route_planned(
     Of a key's pieces four are looked at, one drawn from each quarter, and the least loaded is
     taken. Up to four pieces this is about the least loaded of all; beyond, as good as: the power
     of several choices at the price of a few. What is drawn depends on the number of the row.
+    A row weighs ``slowness[worker]`` times as much where workers are unlike (else it is empty).
     """
     member, codes, hot_ids, hot_slots, slot_workers, starts, counts, workers = index
     n_slots = np.uint64(codes.size)
@@ -166,7 +178,10 @@ def route_planned(
                 lower, lower_load = b if b_is_less else a, load_b if b_is_less else load_a
                 upper, upper_load = d if d_is_less else c, load_d if d_is_less else load_c
                 worker = upper if upper_load < lower_load else lower
-        loads[worker] += weights[i] if weights.size else one
+        if slowness.size:
+            loads[worker] += (weights[i] if weights.size else 1.0) * slowness[worker]
+        else:
+            loads[worker] += weights[i] if weights.size else one
         out[i] = worker
 
 

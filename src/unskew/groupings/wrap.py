@@ -1,18 +1,24 @@
 """Wrap: shuffle's balance at key grouping's memory; unskew's own scheme."""
 
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unskew._validation import check_int, check_real
+from unskew._validation import check_int, check_real, check_weights
+from unskew.errors import InvalidParameterError
 from unskew.groupings._planned import PlannedGrouping
-from unskew.groupings.base import Weights
+from unskew.groupings._replanning import Cut, Flow, joined, owners_of, repour, settle
+from unskew.groupings.base import Weights, Workers
 from unskew.groupings.plan import Plan, slots_of
 from unskew.hashing import Ids
-from unskew.scheduling import Loads, longest_first, wrap_around
+from unskew.scheduling import Loads, Pieces, longest_first, rooms_for, sums_of, wrap_around
 from unskew.sketches.space_saving import SpaceSaving
 
 _LARGE = 1 / 3  # of a worker's share: a key that is better not placed whole
+_OWN_PLACE = 1 / 20  # of a worker's share: a whole key that is worth a place of its own
+_GOLDEN = 0.6180339887498949
 _DEVIATIONS = 8  # room for the flowing keys, in standard deviations of a worker's learned load
 
 
@@ -20,7 +26,10 @@ class Wrap(PlannedGrouping):
     """Lay the largest keys end to end over the workers; cut a key only where a worker is full.
 
     All workers are planned to get the same load. At most ``n_workers − 1`` extra pieces arise in
-    all, so memory is at most distinct keys + n_workers − 1.
+    all, so memory is at most distinct keys + n_workers − 1. The plan is never less even than the
+    largest load that had to be placed whole: predicted_imbalance · mean ≤ the largest slot, and
+    what a stream then shows differs from that by what the sample got wrong. A later `build`
+    changes the plan as little as the loads ask for.
 
     Parameters
     ----------
@@ -33,6 +42,17 @@ class Wrap(PlannedGrouping):
     decay
         What is left of the learned loads after each `build`, in [0, 1]: 1 never forgets, 0 plans
         from the last epoch alone.
+    max_replicas
+        Most workers that one key may live on; 1 keeps every key whole. No limit by default.
+    min_piece
+        Smallest piece of a key that is worth a worker, as a share of the worker's mean load. Even
+        a small piece lets load flow between two workers, so that by default none is too small.
+    tolerance
+        What a later plan leaves as it is, as a share of the mean load; chance always counts as
+        tolerable.
+    capacity
+        How much each worker can do, one number above 0 a worker: loads are planned in proportion.
+        All workers are alike by default.
     seed
         Picks the hash function of the slots.
 
@@ -48,6 +68,12 @@ class Wrap(PlannedGrouping):
     >>> grouping.plan
     Plan: 4 workers, 1 key split, predicted imbalance 0.0 %
 
+    A worker that can do twice as much gets twice as much:
+
+    >>> grouping = Wrap(3, capacity=[2, 1, 1], seed=1).learn(keys).build()
+    >>> np.bincount(grouping.route_many(keys)).tolist()
+    [400, 200, 200]
+
     Notes
     -----
     The largest keys (at most ``n_workers``) flow; all others stay whole in their slots, which are
@@ -57,6 +83,11 @@ class Wrap(PlannedGrouping):
     Neighbouring workers share the key that was cut between them. A row of such a key goes to the
     least loaded of the key's workers by the source's own counts: load flows along the chain of
     workers and evens out what the sample got wrong.
+
+    A later plan keeps slots and pieces where they are while these can carry what was learned, and
+    lays only what is too much for a worker into the gaps of the others. Slow drift is compared
+    with the plan that is followed, not with the last epoch, so it adds up until it counts. What
+    workers have received too much so far (`note_loads`) is made up for by the flowing keys.
     """
 
     name: ClassVar[str] = "wrap"
@@ -70,6 +101,10 @@ class Wrap(PlannedGrouping):
         slots: int = 65_536,
         hot_keys: int | None = None,
         decay: float = 0.5,
+        max_replicas: int | None = None,
+        min_piece: float = 0.0,
+        tolerance: float = 0.01,
+        capacity: Sequence[float] | None = None,
         seed: int = 0,
     ) -> None:
         n_workers = check_int("Wrap", "n_workers", n_workers, minimum=1)
@@ -78,6 +113,13 @@ class Wrap(PlannedGrouping):
             hot_keys = check_int("Wrap", "hot_keys", hot_keys, minimum=1)
         self.hot_keys = hot_keys
         self.decay = check_real("Wrap", "decay", decay, minimum=0, maximum=1)
+        if max_replicas is not None:
+            max_replicas = check_int("Wrap", "max_replicas", max_replicas, minimum=1)
+        self.max_replicas = max_replicas
+        self.min_piece = check_real("Wrap", "min_piece", min_piece, minimum=0, below=1)
+        self.tolerance = check_real("Wrap", "tolerance", tolerance, minimum=0)
+        self.capacity = None if capacity is None else _checked_capacity(capacity, n_workers)
+        self.splits_keys = max_replicas != 1
         self._sum_of_squares = 0.0  # of the weights learned: how noisy the slots are
         counters = max(4096, 16 * n_workers) if hot_keys is None else hot_keys
         super().__init__(n_workers, n_slots=self.slots, n_counters=counters, seed=seed)
@@ -101,49 +143,170 @@ class Wrap(PlannedGrouping):
         np.subtract.at(rest, slots, hot.loads)
         noise = self._sum_of_squares / summary.total if summary.total else 1.0
         rest = _without_noise(np.maximum(rest, 0.0), noise)
-        flowing = self._count_flowing(hot.loads, summary.total)
-        np.add.at(rest, slots[flowing:], hot.loads[flowing:])
-        places = longest_first(rest, self.n_workers)
-        unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
-        places[unknown] = np.arange(unknown.size) % self.n_workers
-        loads = np.zeros(self.n_workers)
-        np.add.at(loads, places, rest)
-        pieces = wrap_around(hot.loads[:flowing], _rooms(loads, float(hot.loads[:flowing].sum())))
+        flows = self._flowing(hot, summary.total)
+        np.add.at(rest, slots[~flows], hot.loads[~flows])
+        flow = Flow(hot.ids[flows], hot.loads[flows])
+        if self.max_replicas == 1:
+            places, pieces = self._whole(rest, flow)
+        elif self.is_built:
+            places, pieces = self._changed(rest, flow)
+        else:
+            places, pieces = self._laid_out(rest, flow)
+        loads = sums_of(rest, places, self.n_workers)
         np.add.at(loads, pieces.workers, pieces.loads)
         return Plan(
             n_workers=self.n_workers,
             slot_member=self.plan.slot_member,
             slot_workers=places,
-            hot_ids=hot.ids[:flowing],
+            hot_ids=flow.ids,
             pieces=pieces,
             predicted_loads=loads,
+            capacity=None if self.capacity is None else np.array(self.capacity),
         )
 
-    def _count_flowing(self, loads: Loads, total: float) -> int:
-        """Return how many keys, largest first, are laid end to end; the others stay whole.
+    def _laid_out(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
+        """Return a first plan: slots by LPT, then the flowing keys end to end."""
+        capacity = self._capacities
+        level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
+        giants = self._cut_giants(flow, np.zeros(self.n_workers), level)
+        given = sums_of(giants.loads, giants.workers, self.n_workers)
+        places = longest_first(rest, self.n_workers, initial=given, capacity=capacity)
+        unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
+        places[unknown] = _in_proportion(unknown.size, capacity)
+        placed = sums_of(rest, places, self.n_workers)
+        return places, self._end_to_end(flow, giants, placed, level)
+
+    def _changed(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
+        """Return the present plan with what the loads ask for changed."""
+        capacity = self._capacities
+        level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
+        slack = self._slack(level)
+        places = settle(rest, self.plan.slot_workers, capacity, room=level, slack=slack)
+        placed = sums_of(rest, places, self.n_workers)
+        there = placed + self._behind(level)
+        smallest = self.min_piece * level
+        cut = repour(flow, self.plan, there, capacity, slack=slack)
+        pieces = self._limited(cut, flow, smallest)
+        if pieces.workers.size - flow.ids.size <= self.n_workers - 1:
+            return places, pieces
+        giants = self._cut_giants(flow, there, level)
+        return places, self._end_to_end(flow, giants, there, level)
+
+    def _whole(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
+        """Return a plan that cuts no key: slots and keys are placed, or stay, as they are."""
+        capacity = self._capacities
+        loads = np.concatenate((flow.loads, rest))
+        if self.is_built:
+            level = float(loads.sum() / capacity.sum())
+            before = np.concatenate((self._whole_places(flow.ids), self.plan.slot_workers))
+            places = settle(loads, before, capacity, room=level, slack=self._slack(level))
+        else:
+            places = longest_first(loads, self.n_workers, capacity=capacity)
+            unknown = np.flatnonzero(loads == 0)  # to those that are not full already
+            level = float(loads.sum() / capacity.sum())
+            full = sums_of(loads, places, self.n_workers) > level * capacity
+            places[unknown] = _in_proportion(unknown.size, np.where(full, 0.0, capacity))
+        starts = np.arange(flow.ids.size + 1, dtype=np.int64)
+        return places[flow.ids.size :], Pieces(starts, places[: flow.ids.size], flow.loads)
+
+    def _whole_places(self, ids: Ids) -> Workers:
+        """Return where whole keys are now: at a place of their own, or with their slot."""
+        plan = self.plan
+        places = plan.slot_workers[slots_of(ids, plan.slot_member, plan.slot_workers.size)]
+        own, new, old = np.intersect1d(ids, plan.hot_ids, return_indices=True)
+        if own.size:
+            places[new] = plan.pieces.workers[plan.pieces.starts[old]]
+        return places
+
+    def _cut_giants(self, flow: Flow, placed: Loads, level: float) -> Cut:
+        """Cut keys that could not lie end to end on ``max_replicas`` workers into equal pieces."""
+        most = self.max_replicas
+        if most is None or most >= self.n_workers:
+            return Cut.nothing()
+        giants = np.flatnonzero(flow.loads > (most - 1) * level)
+        levels = placed / self._capacities
+        workers = np.empty((giants.size, most), np.int32)
+        for row, key in enumerate(giants):
+            workers[row] = np.argsort(levels, kind="stable")[:most]
+            levels[workers[row]] += flow.loads[key] / most / self._capacities[workers[row]]
+        loads = np.repeat(flow.loads[giants] / most, most)
+        return Cut(np.repeat(giants, most), workers.ravel(), loads)
+
+    def _end_to_end(self, flow: Flow, giants: Cut, placed: Loads, level: float) -> Pieces:
+        """Lay all flowing keys but the giants, which are cut already, over the rooms."""
+        placed = placed + sums_of(giants.loads, giants.workers, self.n_workers)
+        others = np.setdiff1d(np.arange(flow.ids.size), giants.owners)
+        loads = flow.loads[others]
+        laid = wrap_around(loads, rooms_for(float(loads.sum()), placed, self._capacities))
+        cut = Cut(others[owners_of(laid)], laid.workers, laid.loads)
+        return self._limited(giants.and_also(cut), flow, self.min_piece * level)
+
+    def _limited(self, cut: Cut, flow: Flow, smallest: float) -> Pieces:
+        return joined(cut, flow.ids.size, smallest=smallest, most=self.max_replicas)
+
+    def _flowing(self, hot: Flow, total: float) -> NDArray[np.bool_]:
+        """Return which keys are laid end to end; the others stay whole in their slots.
 
         Few keys that each span many workers even out more than many that join two each. So it is
         those that would leave a worker little room, and then as many as it takes to fill the
-        deviation that a worker's load is expected to have.
+        deviation that a worker's load is expected to have. A key that flows already goes on until
+        it has half of what makes one flow. Keys that may not be cut get places of their own.
         """
-        too_large = int(np.count_nonzero(loads >= _LARGE * total / self.n_workers))
+        share = total / self.n_workers
+        if self.max_replicas == 1:
+            return hot.loads >= _OWN_PLACE * share
+        too_large = int(np.count_nonzero(hot.loads >= _LARGE * share))
         deviation = float(np.sqrt(self._sum_of_squares * self.n_workers))
-        enough = int(np.searchsorted(np.cumsum(loads), _DEVIATIONS * deviation)) + 1
-        return min(max(too_large, enough), self.n_workers, int(loads.size))
+        enough = int(np.searchsorted(np.cumsum(hot.loads), _DEVIATIONS * deviation)) + 1
+        count = min(max(too_large, enough), self.n_workers, int(hot.loads.size))
+        flows: NDArray[np.bool_] = np.arange(hot.loads.size) < count
+        if count and self.is_built:
+            least = 0.5 * hot.loads[count - 1]
+            flows |= np.isin(hot.ids, self.plan.hot_ids) & (hot.loads >= least)
+        return flows
+
+    def _slack(self, level: float) -> float:
+        """Return by how much a worker may exceed the level before anything is moved."""
+        by_chance = float(np.sqrt(self._sum_of_squares / self.n_workers))
+        return max(self.tolerance * level, by_chance)
+
+    def _behind(self, level: float) -> Loads:
+        """Return what each worker has received too much so far, at most half a worker's share."""
+        if self._received is None:
+            return np.zeros(self.n_workers)
+        fair = self._capacities * (self._received.sum() / self._capacities.sum())
+        most = 0.5 * level * self._capacities
+        behind: Loads = np.clip(self._received - fair, -most, most)
+        return behind
+
+    @property
+    def _capacities(self) -> Loads:
+        return np.ones(self.n_workers) if self.capacity is None else np.array(self.capacity)
 
 
-class _Hot(NamedTuple):
-    ids: Ids
-    loads: Loads
+def _checked_capacity(capacity: Sequence[float], n_workers: int) -> tuple[float, ...]:
+    checked = check_weights("Wrap", "capacity", capacity, n_workers)
+    if not checked.min() > 0:
+        raise InvalidParameterError("Wrap", "capacity", "numbers above 0", capacity)
+    return tuple(checked.tolist())
 
 
-def _sure_loads(summary: SpaceSaving) -> _Hot:
+def _in_proportion(count: int, capacity: Loads) -> Workers:
+    """Deal ``count`` items to the workers in turn, or in proportion to what they can do."""
+    if np.all(capacity == capacity[0]):
+        return (np.arange(count) % capacity.size).astype(np.int32)
+    bounds = np.cumsum(capacity) / capacity.sum()
+    spread = (np.arange(count) * _GOLDEN) % 1.0
+    return np.minimum(np.searchsorted(bounds, spread, "right"), capacity.size - 1).astype(np.int32)
+
+
+def _sure_loads(summary: SpaceSaving) -> Flow:
     """Return the keys whose load is known for at least one half, largest first."""
     ids, counts, errors = summary.items()
     sure = counts - errors
     known = np.flatnonzero(sure > 0.5 * counts)
     order = known[np.argsort(-sure[known], kind="stable")]
-    return _Hot(ids[order], sure[order])
+    return Flow(ids[order], sure[order])
 
 
 def _without_noise(loads: Loads, noise: float) -> Loads:
@@ -156,16 +319,3 @@ def _without_noise(loads: Loads, noise: float) -> Loads:
     mean, variance = float(loads.mean()), float(loads.var())
     by_chance = min(1.0, mean * noise / variance) if variance > 0 else 1.0
     return mean + (1.0 - by_chance) * (loads - mean)
-
-
-def _rooms(placed: Loads, flowing: float) -> Loads:
-    """Return what each worker can take of the flowing load so that all end equal.
-
-    Workers that hold more than the common level already get nothing: the level is raised (water
-    filling) until the rooms of the others hold exactly the flowing load.
-    """
-    ordered = np.sort(placed)
-    counts = np.arange(1, ordered.size + 1)
-    levels: Loads = (flowing + np.cumsum(ordered)) / counts
-    filled = int(np.flatnonzero(levels > ordered)[-1]) if np.any(levels > ordered) else 0
-    return np.maximum(float(levels[filled]) - placed, 0.0)

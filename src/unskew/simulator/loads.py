@@ -177,6 +177,7 @@ class Run:
 
     def _plan(self) -> None:
         if self._planner is not None:
+            self._planner.note_loads(self.observer.loads)
             self._planner.build()
             for source in self._sources.groupings:
                 if isinstance(source, LearnedGrouping):
