@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.dealing import ROW_BITS, deal_planned
+from unskew.groupings.dealing import ROW_BITS, deal_planned, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.scheduling import Pieces
-from unskew.spark.compiled_routing import round_robin_column, worker_column
+from unskew.spark.compiled_routing import number_position, round_robin_column, worker_column
 from unskew.spark.placement import place
 
 # Identities where signs, halves and all bits matter.
@@ -59,28 +59,31 @@ def test_the_expression_says_what_the_core_says(
     numbers = rng.integers(0, 1 << 20, ids.size) + (rng.integers(0, 1 << 30, ids.size) << ROW_BITS)
     numbers[:3] = [(1 << 33) - 1, ((1 << 30) - 1) << 33, (1 << 63) - 1]
     df = spark.createDataFrame(np.stack([ids, numbers], 1).tolist(), "id bigint, number bigint")
-    column = worker_column(sf.col("id"), plan, row_number=sf.col("number") if split else None)
+    position = number_position(sf.col("number")) if split else None
+    column = worker_column(sf.col("id"), plan, position=position)
     got = df.select("id", "number", column.alias("worker")).toArrow()
     assert str(got["worker"].type) == "int32"
-    expected = deal_planned(identities(got["id"]), got["number"].to_numpy(), plan)
+    expected = deal_planned(identities(got["id"]), positions_of(got["number"].to_numpy()), plan)
     np.testing.assert_array_equal(got["worker"].to_numpy(), expected)
 
 
-def test_a_plan_that_splits_nothing_needs_no_row_number_and_adds_no_column(
-    spark: SparkSession,
+@pytest.mark.parametrize("split", [False, True])
+def test_without_a_row_number_nothing_is_added_to_the_rows(
+    spark: SparkSession, split: bool
 ) -> None:
-    df = spark.range(10)
-    plan = random_plan(4, 8, 3, split=False, seed=1)
-    text = place(df, sf.xxhash64("id"), plan)._jdf.queryExecution().executedPlan().toString()
+    df = spark.range(10).withColumn("other", sf.lit(1)).repartition(2)
+    plan = random_plan(4, 8, 3, split=split, seed=1)
+    placed = place(df, sf.xxhash64("id"), plan, deal_by=["other"])
+    text = placed._jdf.queryExecution().executedPlan().toString().partition("REPARTITION_BY_NUM")[0]
     assert "monotonically" not in text
     assert "Project" not in text
     assert "Python" not in text
 
 
-def test_a_plan_that_splits_needs_a_row_number() -> None:
+def test_a_plan_that_splits_needs_a_position() -> None:
     plan = random_plan(4, 8, 3, split=True, seed=1)
     assert plan.n_split_keys
-    with pytest.raises(InvalidParameterError, match="row_number"):
+    with pytest.raises(InvalidParameterError, match="position"):
         worker_column(sf.lit(1), plan)
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pyarrow as pa
+import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -8,7 +9,7 @@ from unskew.groupings.registry import make_grouping
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.spark.keys import identity
-from unskew.spark.learning import learn, learn_plan
+from unskew.spark.learning import learn, learn_placing, learn_plan
 from unskew.spark.placement import balance
 from unskew.spark.schemes import grouping_for
 
@@ -89,6 +90,46 @@ def test_popularity_shuffles_exactly_the_keys_that_reach_its_frequency(
     plan = learn_plan(rows, identity(rows, "key"), grouping, how=how)
     assert sorted(plan.hot_ids) == sorted(id_of(rows, key) for key in range(popular))
     assert plan.pieces.workers.tolist() == list(range(WORKERS)) * popular
+
+
+@pytest.mark.parametrize(
+    ("values", "deal_by"),
+    [
+        ("id", ("a",)),  # each row has its own
+        ("id % 3", ("a", "b")),  # three values say too little, with another column they do
+        ("cast(null as bigint)", ("a", "b")),
+    ],
+)
+def test_a_sample_shows_the_fewest_columns_that_tell_rows_apart(
+    rows: DataFrame, values: str, deal_by: tuple[str, ...]
+) -> None:
+    numbered = rows.withColumn("id", sf.monotonically_increasing_id())
+    df = numbered.selectExpr("key", f"{values} a", "cast(id as double) b", "id % 2 c")
+    learned = learn_placing(
+        df, identity(df, "key"), made("wrap"), how="sample", likely=["a", "b", "c"]
+    )
+    assert learned.plan.n_split_keys
+    assert learned.deal_by == deal_by
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "likely"),
+    [
+        ("wrap", "sample", ["alike"]),
+        ("popularity", "sample", ["alike"]),
+        ("wrap", "sample", []),
+        ("wrap", "pass", ["id"]),  # counts say nothing about other columns
+        ("distribution-aware", "sample", ["id"]),  # splits no key
+        ("key", "sample", ["id"]),
+    ],
+)
+def test_without_evidence_rows_are_not_dealt_by_columns(
+    rows: DataFrame, name: str, how: str, likely: list[str]
+) -> None:
+    df = rows.withColumn("alike", sf.lit("x")).withColumn("id", sf.monotonically_increasing_id())
+    grouping = grouping_for(name, WORKERS)
+    learned = learn_placing(df, identity(df, "key"), grouping, how=how, likely=likely)
+    assert learned.deal_by == ()
 
 
 def test_what_is_built_is_not_learned_again(rows: DataFrame) -> None:

@@ -1,13 +1,24 @@
+from pathlib import Path
+
 import numpy as np
 import pyspark.sql.functions as sf
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from unskew.groupings.registry import make_grouping
 from unskew.hashing import identities
 from unskew.spark.keys import identity
 from unskew.spark.online_routing import online_worker
+from unskew.spark.placement import balance
 from unskew.spark.schemes import ONLINE
+
+
+@pytest.fixture
+def skewed_files(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    """1,000 rows of ten keys in a Parquet file, which Spark reads in columns."""
+    rows = spark.range(1000).withColumn("key", sf.expr("concat('user ', id % 10)"))
+    rows.write.parquet(str(tmp_path / "rows"))
+    return spark.read.parquet(str(tmp_path / "rows"))
 
 
 @pytest.mark.parametrize("name", ONLINE)
@@ -15,10 +26,9 @@ def test_each_task_routes_like_a_source_of_its_own(spark: SparkSession, name: st
     df = spark.range(0, 30_000, 1, 2).withColumn("key", sf.expr("id % 50 * (id % 3)"))
     grouping = make_grouping(name, 6, seed=2)
     key = identity(df, "key")
-    routed = df.select(
-        "id", key.alias("key"), sf.spark_partition_id().alias("task"), online_worker(key, grouping)
-    )
-    table = routed.toDF("id", "key", "task", "worker").toArrow().sort_by("id")
+    rows = df.select("id", key.alias("key"), sf.spark_partition_id().alias("task"))
+    routed = rows.withColumn("worker", online_worker(sf.col("key"), grouping))
+    table = routed.toArrow().sort_by("id")
     ids, tasks = identities(table["key"]), table["task"].to_numpy()
     workers = table["worker"].to_numpy()
     assert np.unique(tasks).tolist() == [0, 1]
@@ -37,3 +47,13 @@ def test_a_grouping_travels_in_its_present_state_and_stays_as_it_is(spark: Spark
     assert got == before.route_many([7] * 100).tolist()
     assert busy in grouping.candidates(7)
     assert grouping.route(7) == got[0]
+
+
+def test_only_the_identity_goes_to_python(skewed_files: DataFrame) -> None:
+    placed = balance(skewed_files, "key", 4, grouping="partial-key")
+    text = placed._jdf.queryExecution().executedPlan().toString()
+    below = text.partition("ArrowEvalPython")[2]
+    # A projection of its own below the step: the rows themselves never take Arrow form.
+    assert "xxhash64" not in below.partition("\n")[0]
+    assert "xxhash64" in below
+    assert placed.count() == 1000

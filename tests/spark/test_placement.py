@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
-from unskew.groupings.dealing import deal_planned
+from unskew.groupings.dealing import POSITION_MASK, deal_planned, positions_of
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.registry import GROUPINGS
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
 from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
+from unskew.spark.learning import learn_placing, learn_plan
 from unskew.spark.placement import balance, place
 from unskew.spark.schemes import ONLINE, PLANNED, RUNNABLE, grouping_for
 from unskew.streams import zipf
@@ -80,8 +80,55 @@ def test_core_and_spark_agree_on_the_worker_of_every_row(
     got = placed.toArrow().sort_by("row")["worker"].to_numpy()
     source = skewed.select("row", key.alias("id"), sf.monotonically_increasing_id().alias("number"))
     table = source.toArrow().sort_by("row")
-    expected = deal_planned(identities(table["id"]), table["number"].to_numpy(), plan)
-    np.testing.assert_array_equal(got, expected)
+    positions = positions_of(table["number"].to_numpy())
+    np.testing.assert_array_equal(got, deal_planned(identities(table["id"]), positions, plan))
+
+
+@pytest.mark.parametrize("name", ["wrap", "popularity"])
+def test_core_and_spark_agree_where_rows_are_dealt_by_content(skewed: DataFrame, name: str) -> None:
+    key = identity(skewed, "user")
+    learned = learn_placing(
+        skewed, key, grouping_for(name, WORKERS), how="sample", likely=["amount", "row"]
+    )
+    # The amount is the same for all rows of a key, so it takes the number of the row as well.
+    assert learned.deal_by == ("amount", "row")
+    assert learned.plan.n_split_keys
+    placed = place(skewed, key, learned.plan, deal_by=learned.deal_by)
+    got = placed.select("row", sf.spark_partition_id().alias("worker")).toArrow().sort_by("row")
+    content = sf.xxhash64(key, "amount", "row")
+    table = skewed.select("row", key.alias("id"), content.alias("content")).toArrow()
+    table = table.sort_by("row")
+    positions = table["content"].to_numpy() & POSITION_MASK
+    expected = deal_planned(identities(table["id"]), positions, learned.plan)
+    np.testing.assert_array_equal(got["worker"].to_numpy(), expected)
+
+
+def plan_text(df: DataFrame) -> str:
+    return str(df._jdf.queryExecution().executedPlan().toString())
+
+
+def test_rows_are_numbered_only_where_no_column_tells_them_apart(skewed: DataFrame) -> None:
+    assert "monotonically" not in plan_text(balance(skewed, "user", WORKERS))
+    alike = skewed.select("user", "amount")
+    assert "monotonically" in plan_text(balance(alike, "user", WORKERS))
+    assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, deal_by=()))
+    assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, learn="pass"))
+    plan = learn_plan(skewed, identity(skewed, "user"), grouping_for("wrap", WORKERS), how="pass")
+    assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, plan=plan))
+    chosen = balance(skewed, "user", WORKERS, plan=plan, deal_by="row")
+    assert "monotonically" not in plan_text(chosen)
+    assert rows_of(chosen) == rows_of(skewed)
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_wrap_is_even_whether_or_not_other_columns_tell_rows_apart(
+    spark: SparkSession, alike: bool
+) -> None:
+    rows = np.arange(400_000)
+    other = rows % 3 if alike else rows * 0.5
+    df = spark.createDataFrame(pa.table({"other": other, "user": zipf_keys(400_000)}))
+    loads = loads_of(balance(df, "user", 8), 8)
+    assert imbalance_percent(np.array(loads)) <= 4
 
 
 @pytest.mark.parametrize("name", KEY_ATOMIC)
@@ -170,6 +217,7 @@ def test_schemes_that_cannot_run_are_refused_and_those_that_can_are_named(
         ({"grouping": 7}, InvalidParameterError),
         ({"learn": "guess"}, InvalidParameterError),
         ({"plan": Wrap(4).plan}, InvalidParameterError),
+        ({"deal_by": "nobody"}, InvalidParameterError),
         ({"plan": grouping_for("wrap", 5).plan}, InvalidParameterError),  # type: ignore[attr-defined]
     ],
     ids=str,

@@ -1,6 +1,7 @@
 """A plan as one Catalyst expression: no Python, and no library of ours, where the rows are."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyspark.sql.functions as sf
@@ -23,12 +24,12 @@ _SLOTS_A_HOT_KEY = 8  # so that a slot seldom has two of them
 _MOST_SLOTS = 1 << 18
 
 
-def worker_column(identity: Column, plan: Plan, *, row_number: Column | None = None) -> Column:
+def worker_column(identity: Column, plan: Plan, *, position: Column | None = None) -> Column:
     """Return the worker (int) of each row as ``plan`` says, in generated code.
 
     Where no key is split the worker depends on ``identity`` alone. The rows of a split key are
-    dealt to its workers, in proportion to their planned loads, by the number of the row: exactly
-    as `deal_planned` deals them.
+    dealt to its workers, in proportion to their planned loads, by ``position``: exactly as
+    `deal_planned` deals them. It is evaluated for the rows of hot keys alone.
 
     Parameters
     ----------
@@ -36,22 +37,20 @@ def worker_column(identity: Column, plan: Plan, *, row_number: Column | None = N
         What `keys.identity` returns.
     plan
         A plan for identities that are hashes already (`learning.learn` makes such).
-    row_number
-        A column of ``monotonically_increasing_id()``; needed only if the plan splits keys. It has
-        to be a column of its own: the function itself, inside the expression, would count only
-        those rows for which it is evaluated.
+    position
+        Where, in [0, 2³²), each row falls (bigint); needed only if the plan splits keys. See
+        `number_position` and `row_contents.content_position`.
 
     Raises
     ------
     InvalidParameterError
         Where the plan was learned from other identities, or splits keys and there is no
-        ``row_number``.
+        ``position``.
     """
     check_plan(plan)
-    if plan.n_split_keys and row_number is None:
-        raise InvalidParameterError(
-            "worker_column", "row_number", "a column where a plan splits keys", None
-        )
+    if plan.n_split_keys and position is None:
+        expected = "a column where a plan splits keys"
+        raise InvalidParameterError("worker_column", "position", expected, None)
     if plan.hot_ids.size == 0:
         return _slot_worker(identity, plan)
     fine = _with_fine_slots(plan)
@@ -59,12 +58,29 @@ def worker_column(identity: Column, plan: Plan, *, row_number: Column | None = N
     order = np.argsort(slots, kind="stable")  # as in the index
     index, dealing = index_plan(fine), dealing_of(fine)
     code = _element(index.slot_codes, slot_column(identity, fine.slot_workers.size))
-    worker = sf.when(code >= 0, code)
+    # Hot keys first: only what the first condition has twice, as this one has the identity, does
+    # Spark compute once a row; after `code >= 0` it would hash the key anew at every mention.
+    worker: Any = sf
     for depth in range(int(np.unique(slots, return_counts=True)[1].max())):
-        entry = sf.lit(depth - 1) - code
+        entry = sf.lit(depth - 1) - code  # below 0 where the slot has no hot key: finds nothing
         is_it = _element(index.hot_ids.view(np.int64), entry, "bigint") == identity
-        worker = worker.when(is_it, _dealt(dealing, order, entry, row_number))
-    return worker.otherwise(_slot_worker(identity, plan))
+        worker = worker.when(is_it, _dealt(dealing, order, entry, position))
+    placed: Column = worker.when(code >= 0, code).otherwise(_slot_worker(identity, plan))
+    return placed
+
+
+def number_position(row_number: Column) -> Column:
+    """Return where, in [0, 2³²), each row falls (bigint) by its number, as `positions_of` does.
+
+    Parameters
+    ----------
+    row_number
+        A column of ``monotonically_increasing_id()``. It has to be a column of its own: the
+        function itself, inside an expression, would count only those rows for which it is
+        evaluated.
+    """
+    rows = _row(row_number) * sf.lit(ROW_STEP)
+    return (rows + _source(row_number) * sf.lit(SOURCE_STEP)).bitwiseAND(sf.lit(POSITION_MASK))
 
 
 def round_robin_column(n_workers: int, row_number: Column) -> Column:
@@ -120,12 +136,10 @@ def slot_column(identity: Column, n_slots: int) -> Column:
 
 
 def _dealt(
-    dealing: Dealing, order: NDArray[np.int64], entry: Column, row_number: Column | None
+    dealing: Dealing, order: NDArray[np.int64], entry: Column, position: Column | None
 ) -> Column:
-    if row_number is None:
+    if position is None:
         return _element(dealing.entries[dealing.starts[order]], entry)
-    rows = _row(row_number) * sf.lit(ROW_STEP)
-    position = (rows + _source(row_number) * sf.lit(SOURCE_STEP)).bitwiseAND(sf.lit(POSITION_MASK))
     size = _element(dealing.sizes[order], entry, "bigint")
     step = sf.shiftrightunsigned(position * size, 32).cast("int")
     return _element(dealing.entries, _element(dealing.starts[order], entry) + step)

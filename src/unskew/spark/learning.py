@@ -1,6 +1,7 @@
 """Learn a plan from a DataFrame before it is placed."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -11,11 +12,13 @@ from unskew._validation import check_choice, check_int
 from unskew.errors import InvalidParameterError, NotLearnedError
 from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings.base import Grouping
-from unskew.groupings.plan import Plan
+from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
 from unskew.groupings.popularity import Popularity
 from unskew.hashing import Ids, identities
 from unskew.scheduling import Loads
 from unskew.spark.compiled_routing import check_plan, slot_column
+from unskew.spark.key_costs import KeyCosts
+from unskew.spark.row_contents import MOST_DEVIATION, content_deviation, content_hash
 from unskew.spark.schemes import PLANNED, hashed_plan, shuffling_plan
 
 WAYS = ("sample", "pass")
@@ -26,12 +29,38 @@ _FINE_SLOTS = 65_536
 _Planned = TypeVar("_Planned", bound=PlannedGrouping)
 
 
+class Learned(NamedTuple):
+    """A plan, and by which columns the rows of the keys that it splits can be dealt."""
+
+    plan: Plan
+    deal_by: tuple[str, ...]
+    """Empty where nothing shows that some columns tell those rows apart."""
+
+
+class Sample(NamedTuple):
+    """Some of ``rows`` rows: their keys, and what is in them by the first 1, 2 … columns."""
+
+    rows: int
+    ids: Ids
+    contents: list[Ids]
+
+
 class Counts(NamedTuple):
     """What was learned of a DataFrame: rows of the heaviest keys, and of all hash slots."""
 
     ids: Ids
     rows: Loads
     slot_rows: Loads
+
+    def weighted(self, costs: KeyCosts | None) -> "Counts":
+        """Return what the rows cost; those of other keys than the heaviest cost the mean."""
+        if costs is None:
+            return self
+        weights = costs.weights(self.ids)
+        slot_loads = self.slot_rows.copy()
+        slots = slots_of(self.ids, HASHED_MEMBER, slot_loads.size)
+        np.add.at(slot_loads, slots, self.rows * (weights - 1.0))
+        return Counts(self.ids, self.rows * weights, slot_loads)
 
 
 def learn(
@@ -42,6 +71,7 @@ def learn(
     how: str = "sample",
     rows: int | None = None,
     seed: int = 0,
+    costs: KeyCosts | None = None,
 ) -> _Planned:
     """Let ``grouping`` learn from ``df`` and make its plan; return it.
 
@@ -62,6 +92,8 @@ def learn(
         a worker is known to some 1 %.
     seed
         Picks the sample.
+    costs
+        What rows cost, by which the plan evens out work; without it, rows.
 
     Raises
     ------
@@ -71,11 +103,13 @@ def learn(
     check_choice("learn", "how", how, WAYS)
     _refuse_stream(df)
     if how == "pass":
-        grouping.learn_counts(*_count_all(df, identity, grouping.plan.slot_workers.size))
+        counts = _count_all(df, identity, grouping.plan.slot_workers.size)
+        grouping.learn_counts(*counts.weighted(costs))
         return grouping.build()
-    size = _sample_size(grouping.n_workers) if rows is None else rows
+    size = sample_size(grouping.n_workers) if rows is None else rows
     size = check_int("learn", "rows", size, minimum=1)
-    return grouping.learn(_sample(df, identity, size, seed)).build()
+    ids = _sample(df, identity, size, seed).ids
+    return grouping.learn(ids, weights=_weights(ids, costs)).build()
 
 
 def learn_plan(df: DataFrame, identity: Column, grouping: Grouping, *, how: str) -> Plan:
@@ -88,28 +122,81 @@ def learn_plan(df: DataFrame, identity: Column, grouping: Grouping, *, how: str)
     NotLearnedError
         Where it has no plan, because it decides row by row.
     """
+    return learn_placing(df, identity, grouping, how=how).plan
+
+
+def learn_placing(
+    df: DataFrame,
+    identity: Column,
+    grouping: Grouping,
+    *,
+    how: str,
+    likely: Sequence[str] = (),
+    costs: KeyCosts | None = None,
+) -> Learned:
+    """Return the plan of ``grouping`` and, from the same sample, how rows can be dealt.
+
+    Parameters
+    ----------
+    df, identity, grouping, how
+        As for `learn_plan`.
+    likely
+        Columns that may tell the rows of a key apart; the fewest of them that do, from the first
+        on, are the ones by which to deal. Only a sample shows it.
+    costs
+        As for `learn`.
+    """
     if grouping.name not in PLANNED:
         raise NotLearnedError(f"{grouping.name} has no plan: it decides row by row.")
-    if isinstance(grouping, Popularity):
-        return shuffling_plan(grouping, _popular(df, identity, grouping, how))
-    if not isinstance(grouping, PlannedGrouping):
-        return hashed_plan(grouping)
-    if not grouping.is_built:
-        learn(df, identity, grouping, how=how, seed=grouping.seed)
-    check_plan(grouping.plan)
-    return grouping.plan
-
-
-def _popular(df: DataFrame, identity: Column, grouping: Popularity, how: str) -> Ids:
-    """Return the keys whose share of the rows reaches the threshold of ``grouping``."""
+    if isinstance(grouping, PlannedGrouping) and grouping.is_built:
+        check_plan(grouping.plan)
+        return Learned(grouping.plan, ())
+    if not isinstance(grouping, PlannedGrouping | Popularity):
+        return Learned(hashed_plan(grouping), ())
     _refuse_stream(df)
     if how == "pass":
-        ids, counts, slots = _count_all(df, identity, grouping.n_workers)
-        popular: Ids = ids[counts >= grouping.threshold * slots.sum()]
-        return popular
-    sample = _sample(df, identity, _sample_size(grouping.n_workers), grouping.seed)
-    found, times = np.unique(sample, return_counts=True)
-    return found[times >= grouping.threshold * sample.size]
+        return Learned(_passed(df, identity, grouping, costs), ())
+    columns = likely if grouping.splits_keys else ()
+    size = sample_size(grouping.n_workers)
+    sample = _sample(df, identity, size, grouping.seed, columns)
+    plan = _planned(grouping, sample.ids, costs)
+    return Learned(plan, _telling(sample, plan, columns))
+
+
+def _planned(grouping: PlannedGrouping | Popularity, ids: Ids, costs: KeyCosts | None) -> Plan:
+    """Return the plan that ``grouping`` makes of a sample of all rows."""
+    if isinstance(grouping, PlannedGrouping):
+        return grouping.learn(ids, weights=_weights(ids, costs)).build().plan
+    found, times = np.unique(ids, return_counts=True)
+    loads = times if costs is None else times * costs.weights(found)
+    return shuffling_plan(grouping, found[loads >= grouping.threshold * loads.sum()])
+
+
+def _weights(ids: Ids, costs: KeyCosts | None) -> Loads | None:
+    return None if costs is None else costs.weights(ids)
+
+
+def _passed(
+    df: DataFrame,
+    identity: Column,
+    grouping: PlannedGrouping | Popularity,
+    costs: KeyCosts | None,
+) -> Plan:
+    """Return the plan that ``grouping`` makes of exact counts."""
+    if isinstance(grouping, PlannedGrouping):
+        return learn(df, identity, grouping, how="pass", costs=costs).plan
+    ids, loads, slots = _count_all(df, identity, grouping.n_workers).weighted(costs)
+    return shuffling_plan(grouping, ids[loads >= grouping.threshold * slots.sum()])
+
+
+def _telling(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the fewest of ``columns``, from the first on, that deal evenly enough."""
+    if plan.n_split_keys:
+        for last, contents in enumerate(sample.contents, start=1):
+            deviation = content_deviation(sample.ids, contents, plan, rows=sample.rows)
+            if deviation <= MOST_DEVIATION:
+                return tuple(columns[:last])
+    return ()
 
 
 def _refuse_stream(df: DataFrame) -> None:
@@ -119,16 +206,26 @@ def _refuse_stream(df: DataFrame) -> None:
         )
 
 
-def _sample_size(workers: int) -> int:
+def sample_size(workers: int) -> int:
+    """Return how many rows show the load of each worker to some 1 %.
+
+    >>> sample_size(8), sample_size(100)
+    (200000, 800000)
+    """
     return max(_FEWEST_ROWS, _ROWS_A_WORKER * workers)
 
 
-def _sample(df: DataFrame, identity: Column, rows: int, seed: int) -> Ids:
+def _sample(
+    df: DataFrame, identity: Column, rows: int, seed: int, columns: Sequence[str] = ()
+) -> Sample:
     total = df.count()
     sampled = df if total <= rows else df.sample(fraction=rows / total, seed=seed)
     room = rows + 5 * math.isqrt(rows)  # a sample is this large at most, but for bad luck
-    table = sampled.select(identity.alias("id")).limit(room).toArrow()
-    return identities(table["id"])
+    hashes = [content_hash(identity, columns[: last + 1]) for last in range(len(columns))]
+    named = [hashed.alias(f"content{last}") for last, hashed in enumerate(hashes)]
+    table = sampled.select(identity.alias("id"), *named).limit(room).toArrow()
+    ids, *contents = (identities(column) for column in table.columns)
+    return Sample(total, ids, contents)
 
 
 def _count_all(df: DataFrame, identity: Column, n_slots: int) -> Counts:

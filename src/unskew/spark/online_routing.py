@@ -9,9 +9,12 @@ from pyspark.sql import Column
 from pyspark.sql.pandas.functions import arrow_udf
 
 from unskew.groupings.base import Grouping
+from unskew.hashing import identities
+from unskew.spark._shipping import shipped
+from unskew.spark.key_costs import KeyCosts
 
 
-def online_worker(identity: Column, grouping: Grouping) -> Column:
+def online_worker(identity: Column, grouping: Grouping, costs: KeyCosts | None = None) -> Column:
     """Return the worker (int) of each row, chosen by a copy of ``grouping`` in each task.
 
     A task is a source: it sees its own rows alone. Eight bytes a row go to Python and four come
@@ -20,18 +23,26 @@ def online_worker(identity: Column, grouping: Grouping) -> Column:
     Parameters
     ----------
     identity
-        What `keys.identity` returns.
+        A column of what `keys.identity` returns. It has to be a column of its own: where Python
+        is given an expression over columns of Parquet files, Spark 4.2 and later turn all other
+        columns of a row into Arrow form and back again, which costs as much as the shuffle.
     grouping
         Any grouping that routes identities; it travels with the query in its present state.
+    costs
+        What rows cost, if the scheme is to even out work; without it, rows.
     """
 
-    def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    def route(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
         own = grouping.for_source(0, 1)
-        for batch in batches:
+        for batch, _ in batches:
             # A copy: Arrow's own memory is read-only, and loops are compiled anew for such arrays.
-            yield pa.array(own.route_many(batch.to_numpy(zero_copy_only=False).astype(np.int64)))
+            ids = identities(batch.to_numpy(zero_copy_only=False).astype(np.int64))
+            weights = None if costs is None else costs.weights(ids)
+            yield pa.array(own.route_many(ids, weights=weights))
 
     # Rows that come in another order go elsewhere: not deterministic, and evaluated once a row.
     make: Any = arrow_udf  # its overloads want the kind by name, and then it warns: hints suffice
-    worker: Column = make(route, "int").asNondeterministic()(identity)
+    udf = make(shipped(route), "int").asNondeterministic()
+    # Given twice, and sent once: the optimiser would put what is used but once back in its place.
+    worker: Column = udf(identity, identity)
     return worker
