@@ -41,7 +41,7 @@ def routed(spark: SparkSession, rows: DataFrame, plan: Plan) -> tuple[Ids, np.nd
     positions = positions_of(table["id"].to_numpy())
     given = spark.createDataFrame(table.append_column("p", [positions]))
     joined = given.crossJoin(tables)
-    found = with_planned_worker(joined, "w", tables="t", identity="h", position="p")
+    found = with_planned_worker(joined, "w", tables="t", identity="h", position=sf.col("p"))
     got = found.select("id", "h", "w").toArrow()
     return identities(got["h"]), got["id"].to_numpy(), got["w"].to_numpy()
 
@@ -52,7 +52,7 @@ def routed(spark: SparkSession, rows: DataFrame, plan: Plan) -> tuple[Ids, np.nd
 def test_tables_say_what_the_plan_says(spark: SparkSession, rows: DataFrame, name: str) -> None:
     plan = learned(identities(rows.select("h").toArrow()["h"]), name)
     ids, numbers, workers = routed(spark, rows, plan)
-    np.testing.assert_array_equal(workers, deal_planned(ids, numbers, plan))
+    np.testing.assert_array_equal(workers, deal_planned(ids, positions_of(numbers), plan))
 
 
 def test_of_more_hot_keys_in_a_slot_than_fit_the_lightest_go_with_the_slot(
@@ -74,9 +74,9 @@ def test_counts_of_places_are_exact_and_hot_keys_come_first(
     placed = rows.withColumn("w", sf.pmod("h", sf.lit(WORKERS)).cast("int"))
     placed = placed.withColumn("place", place_column(sf.col("w"), sf.col("h"), n_slots))
     found = placed.agg(
-        place_counts("place", WORKERS, 8 * n_slots).alias("p"), hot_counts("h", WORKERS).alias("h")
+        place_counts("place", WORKERS, 8 * n_slots).alias("p"), hot_counts("h", 64).alias("h")
     ).collect()[0]
-    counts = read_counts(found["p"], found["h"], WORKERS, n_slots)
+    counts = read_counts(found["p"], found["h"], 0, workers=WORKERS, n_slots=n_slots)
     table = placed.toArrow()
     workers, ids = table["w"].to_numpy(), identities(table["h"])
     np.testing.assert_array_equal(counts.loads, np.bincount(workers, minlength=WORKERS))

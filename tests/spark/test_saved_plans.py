@@ -15,6 +15,7 @@ from unskew.spark.saved_plans import (
     DamagedPlanWarning,
     PlanFileError,
     PlanStore,
+    key_types,
     load_plan,
     save_plan,
 )
@@ -52,6 +53,60 @@ def test_what_is_saved_is_loaded(tmp_path: Path, grouping: Wrap) -> None:
     assert (loaded.learned_from, loaded.why, loaded.version) == ("a test", "drift", 1)
     assert loaded.created == saved.created
     assert json.loads(path.read_text())["format"] == 1
+
+
+def test_a_saved_plan_says_its_version_and_what_it_does(tmp_path: Path, grouping: Wrap) -> None:
+    saved = save_plan(tmp_path / "plan.json", grouping.plan, by="a", version=7)
+    split, even = grouping.plan.n_split_keys, grouping.plan.predicted_imbalance
+    expected = f"Plan v7: 4 workers, {split} keys split, predicted imbalance {even:.1f} %"
+    assert repr(saved) == repr(load_plan(tmp_path / "plan.json")) == expected
+
+
+def test_a_plan_is_refused_for_keys_of_other_types_than_its_own(
+    tmp_path: Path, grouping: Wrap
+) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(path, grouping.plan, by=["a", "b"], types=("int", "string not null"))
+    loaded = load_plan(path)
+    assert loaded.plan_for(["a", "b"], 4, types=("int", "string not null")) is loaded.plan
+    assert loaded.plan_for(["a", "b"], 4) is loaded.plan
+    for types in (("bigint", "string not null"), ("int", "string")):
+        with pytest.raises(InvalidParameterError, match="keys of type"):
+            loaded.plan_for(["a", "b"], 4, types=types)
+
+
+def test_a_plan_file_without_types_is_for_any(tmp_path: Path, grouping: Wrap) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(path, grouping.plan, by="a", types=("int",))
+    fields = json.loads(path.read_text())
+    del fields["types"]
+    path.write_text(json.dumps(fields))
+    loaded = load_plan(path)
+    assert loaded.types is None
+    assert loaded.plan_for("a", 4, types=("string",)) is loaded.plan
+
+
+def test_types_tell_identities_apart(spark: SparkSession) -> None:
+    # A null enters the identity of several columns only where there may be one.
+    df = spark.range(1).selectExpr("id", "cast(id AS int) AS n", "nullif(id, 1) AS maybe")
+    assert key_types(df, "id") == ("bigint",)
+    assert key_types(df, ["id", "n"]) == ("bigint not null", "int not null")
+    assert key_types(df, ["maybe", "n"]) == ("bigint", "int not null")
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/plan.json", "file:/tmp/plan.json"])
+def test_a_uri_is_no_place_for_plans(
+    tmp_path: Path, grouping: Wrap, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for action in (
+        lambda: save_plan(path, grouping.plan, by="a"),
+        lambda: load_plan(path),
+        lambda: PlanStore(path),
+    ):
+        with pytest.raises(InvalidParameterError, match="a local or mounted path"):
+            action()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_writer_that_fails_leaves_the_old_plan_and_nothing_else(

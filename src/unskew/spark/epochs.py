@@ -18,21 +18,39 @@ class Epoch:
         Spark's names for the query, its run, and the number of the micro-batch.
     version
         The plan that the rows followed; 0 for plain hashing, before there was one, and −1 where
-        no plan file was whole.
+        no plan file was whole. Of a schedule by costs: the number of the round that made it.
     rows, loads
         Rows of the micro-batch, and of each worker; exact.
     imbalance
         By how many percent the most loaded worker exceeds the mean.
     predicted_imbalance
         What the plan that was followed had promised; null where it was not this loop's last plan.
+        Of a schedule by costs: what it had estimated.
     split_keys
-        Keys that live on several workers under the driver's present plan.
+        Keys that live on several workers under the driver's present plan; null where rows are
+        placed without a plan.
     next_version, why
         The plan that was made after this micro-batch, and the reason; null if none was.
     seconds
         What the driver took for all this.
     damaged
         Plan files that were found damaged since the last micro-batch.
+    replication
+        Keys that workers held, each counted on every worker, over distinct keys; an estimate.
+        Null where it was not measured.
+    busy_seconds
+        What each worker's step took, as it measured itself; null where the work is Spark's own.
+        Of `map_rows` and `map_batches`: the time inside the user's function.
+    imbalance_of
+        What the two figures of imbalance are of: ``rows`` or ``busy_seconds``.
+    estimated_seconds
+        What the schedule by costs expected of each worker's rows; null where there was none.
+    phase
+        Where the scheduler of costs stood: ``ROUND_ROBIN``, ``SEND_ALL`` or ``RUN``.
+    messages, message_bytes
+        Reports of costs, requests and replies between workers and the scheduler.
+    stats_rows, stats_bytes
+        In what they travelled to the driver: one row a worker, and all of them as text.
     """
 
     query: str
@@ -43,11 +61,20 @@ class Epoch:
     loads: tuple[int, ...]
     imbalance: float
     predicted_imbalance: float | None
-    split_keys: int
+    split_keys: int | None
     next_version: int | None
     why: str | None
     seconds: float
     damaged: tuple[str, ...] = ()
+    replication: float | None = None
+    busy_seconds: tuple[float, ...] | None = None
+    imbalance_of: str = "rows"
+    estimated_seconds: tuple[float, ...] | None = None
+    phase: str | None = None
+    messages: int | None = None
+    message_bytes: int | None = None
+    stats_rows: int | None = None
+    stats_bytes: int | None = None
 
 
 def append_epoch(folder: Path, epoch: Epoch) -> None:
@@ -82,7 +109,7 @@ def read_epochs(folder: str | Path) -> list[Epoch]:
 def _read_line(line: str) -> Epoch | None:
     try:
         fields = json.loads(line)
-        lists = {name: tuple(fields[name]) for name in ("loads", "damaged")}
+        lists = {name: tuple(item) for name, item in fields.items() if isinstance(item, list)}
         return Epoch(**{**fields, **lists})
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, AttributeError):
         return None

@@ -13,8 +13,7 @@ from unskew.spark.compiled_routing import slot_column
 MOST_SLOTS = 65_536
 """The most hash slots that are counted: each one is a number in the report."""
 
-_HOT_A_WORKER, _FEWEST_HOT = 4, 64
-_COUNTERS_A_WORKER, _FEWEST_COUNTERS = 64, 8_192
+_COUNTERS_A_HOT_KEY = 32
 
 
 class Counts(NamedTuple):
@@ -28,6 +27,8 @@ class Counts(NamedTuple):
     """Identities of the keys with the most rows."""
     hot_loads: NDArray[np.float64]
     """Their rows: exact while all keys fit into the summary, an estimate beyond."""
+    keys: int
+    """Distinct keys, an estimate (off by some 5 %)."""
 
 
 def place_column(worker: Column, identity: Column, n_slots: int) -> Column:
@@ -46,16 +47,15 @@ def place_counts(place: str, workers: int, n_slots: int) -> Column:
     return _frequent(place, room, 2 * room)
 
 
-def hot_counts(identity: str, workers: int) -> Column:
-    """Return an aggregate that counts the rows of the most frequent keys, as text."""
-    wanted = max(_FEWEST_HOT, _HOT_A_WORKER * workers)
-    return _frequent(identity, wanted, max(_FEWEST_COUNTERS, _COUNTERS_A_WORKER * workers))
+def hot_counts(identity: str, n_hot: int) -> Column:
+    """Return an aggregate that counts the rows of the ``n_hot`` most frequent keys, as text."""
+    return _frequent(identity, n_hot, _COUNTERS_A_HOT_KEY * n_hot)
 
 
-def read_counts(places: str, hot: str, workers: int, n_slots: int) -> Counts:
-    """Return what the two aggregates have counted.
+def read_counts(places: str, hot: str, keys: int, *, workers: int, n_slots: int) -> Counts:
+    """Return what the aggregates have counted.
 
-    >>> counts = read_counts("5:30,2:10", "-7:28", workers=2, n_slots=4)
+    >>> counts = read_counts("5:30,2:10", "-7:28", 3, workers=2, n_slots=4)
     >>> counts.loads.tolist(), counts.slot_loads.tolist(), counts.hot_loads.tolist()
     ([10.0, 30.0], [0.0, 30.0, 10.0, 0.0], [28.0])
     """
@@ -64,9 +64,8 @@ def read_counts(places: str, hot: str, workers: int, n_slots: int) -> Counts:
     np.add.at(loads, place // n_slots, rows)
     np.add.at(slot_loads, place % n_slots, rows)
     ids, hot_rows = _numbers(hot).T
-    return Counts(
-        loads, slot_loads, np.ascontiguousarray(ids).view(np.uint64), hot_rows.astype(np.float64)
-    )
+    hot_ids = np.ascontiguousarray(ids).view(np.uint64)
+    return Counts(loads, slot_loads, hot_ids, hot_rows.astype(np.float64), keys)
 
 
 def _frequent(column: str, wanted: int, counters: int) -> Column:

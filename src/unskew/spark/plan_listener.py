@@ -1,31 +1,67 @@
-"""Bring what micro-batches report to the plan loop of their stream."""
+"""Bring what micro-batches report to the loop of their stream."""
 
 import logging
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from unskew.spark.plan_loop import PlanLoop, Report
+from unskew.spark.plan_loop import Report
 
-HOT_SUFFIX = "-hot"
-"""What the name of an observation of hot keys has behind the name of its stream."""
+WORK_SUFFIX = "-work"
+"""What the name of an observation of work steps has behind the name of its stream.
+
+Its one field, ``busy``, is what `Report` takes.
+"""
 
 _log = logging.getLogger("unskew.spark")
 _listeners: "WeakKeyDictionary[SparkSession, PlanListener]" = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def follow(spark: SparkSession, name: str, loop: PlanLoop) -> None:
-    """Give ``loop`` all that queries of this session observe under ``name``."""
+class Loop(Protocol):
+    """Who learns from micro-batches."""
+
+    def take(self, report: Any) -> object:
+        """Learn from a micro-batch."""
+
+    def rest(self, run: str) -> None:
+        """Take note that a run of a query has ended."""
+
+
+ReadReport: TypeAlias = Callable[[Any, str], Any]
+"""Makes what a loop takes out of Spark's progress and its name there; None if that is nothing."""
+
+
+def plan_report(progress: Any, name: str) -> Report | None:
+    """Return what a `PlanLoop` takes."""
+    row = progress.observedMetrics[name]
+    if not row["places"]:
+        return None
+    work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
+    return Report(
+        query=str(progress.id),
+        run=str(progress.runId),
+        batch=int(progress.batchId),
+        version=int(row["version"]),
+        places=str(row["places"]),
+        hot=str(row["hot"]),
+        keys=int(row["keys"]),
+        busy=work["busy"] if work else None,
+    )
+
+
+def follow(spark: SparkSession, name: str, loop: Loop, read: ReadReport = plan_report) -> None:
+    """Give ``loop`` what ``read`` makes of all that queries of this session observe as ``name``."""
     with _lock:
         listener = _listeners.get(spark)
         if listener is None:
             listener = _listeners[spark] = PlanListener()
             spark.streams.addListener(listener)
-        listener.loops[name] = loop
+        listener.loops[name] = loop, read
 
 
 class PlanListener(StreamingQueryListener):
@@ -35,7 +71,7 @@ class PlanListener(StreamingQueryListener):
     """
 
     def __init__(self) -> None:
-        self.loops: dict[str, PlanLoop] = {}
+        self.loops: dict[str, tuple[Loop, ReadReport]] = {}
         self._failed: set[str] = set()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
@@ -47,34 +83,21 @@ class PlanListener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Hand the reports of a micro-batch over."""
         progress = event.progress
-        for name, row in progress.observedMetrics.items():
-            loop = self.loops.get(name)
-            if loop is None:
-                continue
+        for name in set(self.loops).intersection(progress.observedMetrics):
+            loop, read = self.loops[name]
             try:
-                if row["places"]:
-                    hot = progress.observedMetrics[f"{name}{HOT_SUFFIX}"]["hot"]
-                    loop.take(_report(progress, row, str(hot)))
+                report = read(progress, name)
+                if report is not None:
+                    loop.take(report)
             except Exception:
                 self._log_once(name)
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Let the loops of this run rest."""
-        for loop in list(self.loops.values()):
+        for loop, _ in list(self.loops.values()):
             loop.rest(str(event.runId))
 
     def _log_once(self, name: str) -> None:
         if name not in self._failed:
             self._failed.add(name)
             _log.exception("The stream goes on with the plan it has; making the next one failed.")
-
-
-def _report(progress: Any, row: Any, hot: str) -> Report:
-    return Report(
-        query=str(progress.id),
-        run=str(progress.runId),
-        batch=int(progress.batchId),
-        version=int(row["version"]),
-        places=str(row["places"]),
-        hot=hot,
-    )

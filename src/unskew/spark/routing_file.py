@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, SparkSession
@@ -12,10 +12,10 @@ from unskew.groupings.plan import Plan
 from unskew.spark.routing_tables import TABLES_TYPE, tables_of
 from unskew.spark.saved_plans import write_atomically
 
-ROUTING_TYPE = f"revision bigint, version bigint, workers bigint, keys string, tables {TABLES_TYPE}"
-"""What a file holds, as a Spark type."""
+ROUTING_TYPE = f"version bigint, tables {TABLES_TYPE}"
+"""What a query makes of a file, as a Spark type."""
 
-_NAMES = ("routing-a.json", "routing-b.json")
+_NAMES = ("routing-a.txt", "routing-b.txt")
 
 
 class Routing(NamedTuple):
@@ -31,6 +31,9 @@ class RoutingFile:
 
     A reader takes the newer of those that are whole: each holds the hash of its own content. What
     is damaged is therefore not used, and the next best is the plan before.
+
+    A file has four lines: the hash of the others, its revision, whom it is for, and the plan in
+    JSON. A reader can so choose a file before it makes sense of the plan.
 
     Parameters
     ----------
@@ -69,43 +72,42 @@ class RoutingFile:
         the tables are constants to the tasks.
         """
         files = spark.read.format("binaryFile").option("ignoreMissingFiles", True)
-        content = files.load([path.absolute().as_uri() for path in self._paths()])
-        wrapped = sf.from_json(sf.col("content").cast("string"), "sha256 string, routing string")
-        whole = content.select(wrapped.alias("file")).where(
-            sf.sha2("file.routing", 256) == sf.col("file.sha256")
+        # One task for both: what is left to do is less than to start a second one, and a shuffle.
+        content = files.load([path.absolute().as_uri() for path in self._paths()]).coalesce(1)
+        lines = content.select(sf.split(sf.col("content").cast("string"), "\n", 4).alias("lines"))
+        mark, revision, target, plan = (sf.get("lines", sf.lit(line)) for line in range(4))
+        text = sf.concat_ws("\n", revision, target, plan)
+        fitting = lines.where(
+            (sf.sha2(text, 256) == mark) & (target == sf.lit(_target(by, workers)))
         )
-        found = whole.select(sf.from_json("file.routing", ROUTING_TYPE).alias("routing"))
-        fitting = found.where(
-            (sf.col("routing.workers") == sf.lit(workers))
-            & (sf.col("routing.keys") == sf.lit(_key_text(by)))
-        )
-        return fitting.orderBy(sf.desc("routing.revision")).limit(1).scalar()
+        newest = fitting.orderBy(revision.desc()).limit(1)
+        return newest.select(sf.from_json(plan, ROUTING_TYPE)).scalar()
 
     def _paths(self) -> list[Path]:
         return [self.folder / name for name in _NAMES]
 
 
 def _as_text(routing: Routing, revision: int) -> str:
-    fields: dict[str, Any] = {
-        "revision": revision,
-        "version": routing.version,
-        "workers": routing.plan.n_workers,
-        "keys": _key_text(routing.by),
-        "tables": tables_of(routing.plan),
-    }
-    text = json.dumps(fields, separators=(",", ":"))
-    return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "routing": text})
+    plan = {"version": routing.version, "tables": tables_of(routing.plan)}
+    text = "\n".join(
+        [
+            f"{revision:019d}",  # so that the order of the text is that of the numbers
+            _target(routing.by, routing.plan.n_workers),
+            json.dumps(plan, separators=(",", ":")),
+        ]
+    )
+    return f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
 
 
-def _key_text(by: tuple[str, ...]) -> str:
-    return json.dumps(list(by))
+def _target(by: tuple[str, ...], workers: int) -> str:
+    return json.dumps({"workers": workers, "keys": list(by)})
 
 
 def _revision_in(path: Path) -> int:
     """Return the revision that a file holds, 0 if it is not there or damaged."""
     try:
-        return int(json.loads(json.loads(path.read_text(encoding="utf-8"))["routing"])["revision"])
-    except (OSError, ValueError, TypeError, KeyError):
+        return int(path.read_text(encoding="utf-8").split("\n", 2)[1])
+    except (OSError, ValueError, IndexError):
         return 0
 
 

@@ -51,7 +51,7 @@ def tables_of(plan: Plan) -> dict[str, Any]:
 
 
 def with_planned_worker(
-    df: DataFrame, worker: str, *, tables: str, identity: str, position: str
+    df: DataFrame, worker: str, *, tables: str, identity: str, position: Column
 ) -> DataFrame:
     """Return ``df`` with the column ``worker`` (int) as the plan in ``tables`` says.
 
@@ -67,7 +67,7 @@ def with_planned_worker(
     identity
         A column of what `keys.identity` returns.
     position
-        A column of where in [0, 2³²) each row falls (bigint).
+        Where in [0, 2³²) each row falls (bigint); looked at for rows of hot keys alone.
     """
     # Three small steps: one large expression would repeat the lookups, and become a method that
     # is too large for the JVM to compile.
@@ -77,7 +77,7 @@ def with_planned_worker(
     for depth in range(_DEPTH):
         place = sf.lit(depth - 1) - code
         found = found.when(sf.get(plan["hot"], place) == key, place)
-    dealt = _dealt(plan, entry, sf.col(position))
+    dealt = _dealt(plan, entry, position)
     by_slot = sf.get(plan["slots"], _slot(key, plan["n_slots"]))
     return (
         df.withColumn(f"{worker}_code", sf.get(plan["codes"], _slot(key, plan["n_codes"])))

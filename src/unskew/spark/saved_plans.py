@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyspark.sql import DataFrame
 
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError, UnskewError
@@ -21,6 +22,7 @@ from unskew.spark.compiled_routing import check_plan
 from unskew.spark.keys import By
 
 FORMAT = 1
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive
 _FILE_NAME = re.compile(r"plan-(\d{6,})\.json")
 
 
@@ -50,6 +52,17 @@ class SavedPlan:
         Number of the plan, at least 1.
     created
         When it was made (ISO 8601, UTC).
+    types
+        Types of the key columns (`key_types`); None where they are not known.
+
+    Examples
+    --------
+    It says in a line what it does:
+
+    >>> from unskew.groupings.plan import hashing_plan
+    >>> about = {"grouping": "", "parameters": {}, "learned_from": "", "why": "", "created": ""}
+    >>> SavedPlan(hashing_plan(64, HASHED_MEMBER, 64), ("user",), version=7, **about)
+    Plan v7: 64 workers, 0 keys split, predicted imbalance 0.0 %
     """
 
     plan: Plan
@@ -60,9 +73,17 @@ class SavedPlan:
     why: str
     version: int
     created: str
+    types: tuple[str, ...] | None = None
 
-    def plan_for(self, by: By, workers: int) -> Plan:
-        """Return the plan if it is for these key columns and so many workers, or raise."""
+    def __repr__(self) -> str:
+        return f"Plan v{self.version}: {self.plan.summary}"
+
+    def plan_for(self, by: By, workers: int, *, types: tuple[str, ...] | None = None) -> Plan:
+        """Return the plan if it is for these key columns and so many workers, or raise.
+
+        If both sides know the types of the key columns these must be the same: equal numbers of
+        other types have other identities.
+        """
         wanted = (by,) if isinstance(by, str) else tuple(by)
         if wanted != self.by:
             expected = f"one for the key columns {', '.join(wanted)}"
@@ -70,7 +91,25 @@ class SavedPlan:
         if workers != self.plan.n_workers:
             expected = f"one for {workers} workers"
             raise InvalidParameterError("SavedPlan", "plan", expected, self.plan.n_workers)
+        if types is not None and self.types is not None and types != self.types:
+            expected = f"one for keys of type {', '.join(types)}"
+            hint = f"it was learned for {', '.join(self.by)}; cast them, or learn anew"
+            raise InvalidParameterError(
+                "SavedPlan", "plan", expected, ", ".join(self.types), hint=hint
+            )
         return self.plan
+
+
+def key_types(df: DataFrame, by: By) -> tuple[str, ...]:
+    """Return the types of the key columns, as far as the identity of a key depends on them."""
+    names = [by] if isinstance(by, str) else by
+    fields = [df.schema[name] for name in names]
+    # Whether a column may be null enters the identity of keys of several columns alone.
+    several = len(fields) > 1
+    return tuple(
+        field.dataType.simpleString() + ("" if field.nullable or not several else " not null")
+        for field in fields
+    )
 
 
 def save_plan(
@@ -78,6 +117,7 @@ def save_plan(
     plan: Plan,
     *,
     by: By,
+    types: tuple[str, ...] | None = None,
     grouping: Grouping | None = None,
     learned_from: str = "",
     why: str = "",
@@ -93,6 +133,8 @@ def save_plan(
         A plan for Spark's identities.
     by
         The key columns that it was learned for.
+    types
+        Their types, ``key_types(df, by)``: the plan is then refused for keys of other types.
     grouping
         The scheme that made it.
     learned_from, why
@@ -110,8 +152,9 @@ def save_plan(
         why=why,
         version=check_int("save_plan", "version", version, minimum=1),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        types=types,
     )
-    write_atomically(Path(path), _as_text(saved))
+    write_atomically(check_local_path("save_plan", "path", path), _as_text(saved))
     return saved
 
 
@@ -123,8 +166,9 @@ def load_plan(path: str | Path) -> SavedPlan:
     PlanFileError
         Where there is no such file or it holds no whole plan of a known format.
     """
+    file = check_local_path("load_plan", "path", path)
     try:
-        fields = json.loads(Path(path).read_text(encoding="utf-8"))
+        fields = json.loads(file.read_text(encoding="utf-8"))
         if fields["format"] != FORMAT:
             raise PlanFileError(
                 f"{path}: format {fields['format']} is not known here, {FORMAT} is."
@@ -148,7 +192,7 @@ class PlanStore:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = check_local_path("PlanStore", "folder", folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._reported: set[str] = set()
 
@@ -193,11 +237,13 @@ def _as_text(saved: SavedPlan) -> str:
         "created": saved.created,
         "workers": plan.n_workers,
         "by": list(saved.by),
+        "types": list(saved.types) if saved.types else None,
         "grouping": saved.grouping,
         "parameters": saved.parameters,
         "learned_from": saved.learned_from,
         "why": saved.why,
         "predicted_loads": plan.predicted_loads.tolist(),
+        "capacity": None if plan.capacity is None else plan.capacity.tolist(),
         "hot_keys": plan.hot_ids.view(np.int64).tolist(),
         "piece_starts": plan.pieces.starts.tolist(),
         "piece_workers": plan.pieces.workers.tolist(),
@@ -220,10 +266,17 @@ def _from_fields(fields: dict[str, Any]) -> SavedPlan:
             np.array(fields["piece_loads"], np.float64),
         ),
         predicted_loads=np.array(fields["predicted_loads"], np.float64),
+        capacity=None if fields.get("capacity") is None else np.array(fields["capacity"]),
     )
     _refuse_inconsistent(plan)
+    types = fields.get("types")  # older files have none
     names = ("grouping", "parameters", "learned_from", "why", "version", "created")
-    return SavedPlan(plan=plan, by=tuple(fields["by"]), **{name: fields[name] for name in names})
+    return SavedPlan(
+        plan=plan,
+        by=tuple(fields["by"]),
+        types=None if types is None else tuple(types),
+        **{name: fields[name] for name in names},
+    )
 
 
 def _refuse_inconsistent(plan: Plan) -> None:
@@ -232,6 +285,7 @@ def _refuse_inconsistent(plan: Plan) -> None:
     whole = (
         plan.slot_workers.size > 0
         and plan.predicted_loads.size == plan.n_workers
+        and (plan.capacity is None or plan.capacity.size == plan.n_workers)
         and starts.size == plan.hot_ids.size + 1
         and starts[0] == 0
         and starts[-1] == workers.size == loads.size
@@ -241,6 +295,21 @@ def _refuse_inconsistent(plan: Plan) -> None:
     )
     if not whole:
         raise ValueError("its tables do not fit together")
+
+
+def check_local_path(owner: str, parameter: str, path: str | Path) -> Path:
+    """Return ``path``, or raise if it is a URI, which would become a strange local folder.
+
+    >>> check_local_path("save_plan", "path", "s3://bucket/plans")
+    Traceback (most recent call last):
+    unskew.errors.InvalidParameterError: save_plan: path must be a local or mounted path, ...
+    """
+    if _URI.match(str(path)):
+        hint = "mount the storage, and give the path under which all nodes see it"
+        raise InvalidParameterError(
+            owner, parameter, "a local or mounted path", str(path), hint=hint
+        )
+    return Path(path)
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -1,0 +1,138 @@
+"""What the closed loop of a stream adds to a micro-batch, against the same query without it."""
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark.sql.functions as sf
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import unskew.spark as us
+from benchmarks._timing import show
+from unskew.spark.epochs import read_epochs
+from unskew.streams import zipf
+
+ROWS, WORKERS, ROUNDS, WARM_ROUNDS = 200_000, 8, 15, 25
+MOST_MILLISECONDS = 200
+PLAIN, SHUFFLED = "groupBy(key)", "the same after repartition"
+LOOP = "group_by, {}"
+SCHEMES = ("wrap", "distribution-aware", "popularity")
+
+
+class Stream(NamedTuple):
+    """A running query with a source of its own."""
+
+    query: StreamingQuery
+    source: Path
+    plans: Path | None
+
+
+def main(rows: int = ROWS, rounds: int = ROUNDS, *schemes: str) -> None:
+    """Feed files of 200,000 rows to the queries in turn; each file is a micro-batch."""
+    config: dict[str, Any] = {
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": WORKERS,
+        # Queries that wait for their turn look for files less often than every 10 ms.
+        "spark.sql.streaming.pollingDelay": "200ms",
+        "spark.sql.streaming.numRecentProgressUpdates": 1000,
+    }
+    spark = us.session(master="local[2]", **config)
+    spark.sparkContext.setLogLevel("ERROR")
+    with tempfile.TemporaryDirectory() as folder:
+        streams = _start_all(spark, Path(folder), schemes or SCHEMES)
+        for number in range(WARM_ROUNDS + rounds):
+            table = _table(rows, number)
+            for stream in streams.values():
+                _feed(stream, table, number)
+        durations = {name: _durations(stream) for name, stream in streams.items()}
+        driver = {name: _driver_seconds(stream) for name, stream in streams.items()}
+        for stream in streams.values():
+            stream.query.stop()
+    spark.stop()
+    _print(rows, rounds, durations, driver)
+
+
+def _start_all(spark: SparkSession, folder: Path, schemes: tuple[str, ...]) -> dict[str, Stream]:
+    streams = {}
+    for number, name in enumerate((PLAIN, SHUFFLED, *(LOOP.format(name) for name in schemes))):
+        source, plans = folder / f"in-{number}", folder / f"plans-{number}"
+        source.mkdir()
+        reader = spark.readStream.schema("key string, amount double, count long")
+        df = reader.option("maxFilesPerTrigger", 1).parquet(str(source))
+        query = _counted(df, name, plans).writeStream.format("noop").outputMode("update")
+        query = query.option("checkpointLocation", str(folder / f"checkpoint-{number}"))
+        loops = name not in (PLAIN, SHUFFLED)
+        streams[name] = Stream(query.start(), source, plans if loops else None)
+    return streams
+
+
+def _counted(df: DataFrame, name: str, plans: Path) -> DataFrame:
+    if name == PLAIN:
+        return df.groupBy("key").agg(sf.count("*"))
+    if name == SHUFFLED:
+        return df.repartition(WORKERS, "key").groupBy("key").agg(sf.count("*"))
+    scheme = name.rpartition(" ")[2]
+    return us.group_by(df, "key", WORKERS, grouping=scheme, plan_path=plans).agg(us.count())
+
+
+def _feed(stream: Stream, table: pa.Table, number: int) -> None:
+    """Let a query take one file, and its driver learn from it before the next query's turn."""
+    pq.write_table(table, stream.source / f".{number}.tmp")
+    (stream.source / f".{number}.tmp").replace(stream.source / f"{number:04d}.parquet")
+    stream.query.processAllAvailable()
+    while stream.plans is not None and len(read_epochs(stream.plans)) <= number:
+        time.sleep(0.01)
+
+
+def _table(rows: int, number: int) -> pa.Table:
+    stream = zipf(keys=100_000, exponent=1.2, messages=rows, seed=number)
+    keys = np.concatenate([batch.keys for batch in stream.batches()])
+    rng = np.random.default_rng(number)
+    return pa.table(
+        {
+            "key": pa.array([f"user-{key}" for key in keys.tolist()]),
+            "amount": rng.random(rows),
+            "count": rng.integers(0, 1000, rows),
+        }
+    )
+
+
+def _durations(stream: Stream) -> list[float]:
+    """Return the milliseconds of each micro-batch that is counted."""
+    batches = [one for one in stream.query.recentProgress if one.numInputRows]
+    return [float(one.durationMs["triggerExecution"]) for one in batches[WARM_ROUNDS:]]
+
+
+def _driver_seconds(stream: Stream) -> float:
+    if stream.plans is None:
+        return 0.0
+    return statistics.median(one.seconds for one in read_epochs(stream.plans)[WARM_ROUNDS:])
+
+
+def _print(
+    rows: int, rounds: int, durations: dict[str, list[float]], driver: dict[str, float]
+) -> None:
+    medians = {name: statistics.median(values) for name, values in durations.items()}
+    table = []
+    for name, median in medians.items():
+        added = [median - medians[baseline] for baseline in (PLAIN, SHUFFLED)]
+        least = min(durations[name]) - min(durations[PLAIN])
+        verdict = "✓" if added[0] <= MOST_MILLISECONDS else "✗"
+        target = f"≤ {MOST_MILLISECONDS} {verdict}" if name not in (PLAIN, SHUFFLED) else ""
+        figures = [f"{median:.0f}", *(f"{ms:+.0f}" for ms in (*added, least)), target]
+        table.append([name, *figures, f"{1000 * driver[name]:.0f}"])
+    title = f"micro-batches of {rows:,} Zipf-1.2 rows, {WORKERS} workers, median of {rounds}, in ms"
+    columns = ["query", "batch", "− plain", "− shuffled", "fastest − plain", "target", "driver"]
+    show(title, columns, table)
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    main(*(int(number) for number in arguments[:2]), *arguments[2:])  # type: ignore[arg-type]
