@@ -1,0 +1,57 @@
+"""Rows of unequal cost, spread so that all workers finish together.
+
+Run it with ``python examples/spark_map_rows.py``.
+"""
+
+import time
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as sf
+
+from unskew.spark.local_session import session
+from unskew.spark.mapping import map_batches, map_rows
+
+SECONDS = {"celebrity": 0.025, "company": 0.005, "other": 0.001}
+
+
+def tweets(spark: SparkSession) -> DataFrame:
+    """Return tweets, few of which mention someone about whom there is much to look up."""
+    kind = (
+        sf.when(sf.col("id") % 50 == 0, "celebrity")
+        .when(sf.col("id") % 12 == 1, "company")
+        .otherwise("other")
+    )
+    return spark.range(0, 4000, 1, 4).select("id", kind.alias("mention"))
+
+
+def enrich(row: Row) -> dict[str, object]:
+    """Look something up; it takes as long as there is much to find."""
+    time.sleep(SECONDS[row.mention])
+    return {"id": row.id, "label": row.mention.upper()}
+
+
+def score(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Do the same for a batch of tweets at once."""
+    mentions = batch["mention"].to_pylist()
+    time.sleep(sum(SECONDS[mention] for mention in mentions))
+    labels = pa.array([mention.upper() for mention in mentions])
+    return pa.record_batch({"id": batch["id"], "label": labels})
+
+
+def main(spark: SparkSession) -> dict[str, DataFrame]:
+    """Return the two results."""
+    df, schema = tweets(spark), "id long, label string"
+    return {
+        "map_rows": map_rows(df, enrich, schema, cost_by="mention", workers=4, row_timeout=10),
+        "map_batches": map_batches(df, score, schema, cost_by="mention", workers=4, batch_rows=32),
+    }
+
+
+if __name__ == "__main__":
+    running = session(master="local[4]")
+    running.sparkContext.setLogLevel("ERROR")
+    for name, result in main(running).items():
+        print(name)
+        result.groupBy("label").count().orderBy("label").show()
+    running.stop()

@@ -1,0 +1,229 @@
+"""The driver's side of proactive shuffle on Spark: what a round did in, the next schedule out.
+
+A round (a micro-batch, or the slice of a batch that learns) is a barrier: all workers begin it
+together, and what they did is known when it is over. Nothing here knows of Spark or of files.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unskew.groupings._cost_scheduler import (
+    SchedulerPhase,
+    ask_all,
+    epoch_of,
+    new_scheduler,
+    phase_of,
+    start_epoch,
+    take_in_reply,
+    take_in_report,
+)
+from unskew.groupings._cost_worker import WorkerState, new_workers
+from unskew.spark.cost_messages import (
+    Control,
+    DamagedMessageError,
+    Matrices,
+    Schedule,
+    Standing,
+    WorkDone,
+    pack,
+    unpack,
+)
+from unskew.spark.worker_speeds import worker_speeds
+
+_OLD_ROUNDS = 0.5
+_REQUEST_BYTES = _REPLY_BYTES = 16  # a number of an epoch and a number of seconds
+
+
+class RoundReport(NamedTuple):
+    """What one round did, for people and dashboards; the lists have one entry a worker."""
+
+    round_number: int
+    """The schedule by which its rows were routed, `NO_ROUND` where no task has found one."""
+    phase: str
+    """Where the scheduler stood then, and the last synchronisation that it had begun."""
+    epoch: int
+    rows: list[int]
+    busy_seconds: list[float]
+    estimated_seconds: list[float] | None
+    """What the schedule expected; None where rows were dealt in turn."""
+    speeds: list[float]
+    """What the schedule took each worker's speed for, 1 for the average."""
+    messages: int
+    """Reports, requests and replies."""
+    message_bytes: int
+
+
+class CostControl:
+    """Keep the scheduler of a query from round to round.
+
+    All workers' matrices are pooled for routing, and times the speed of a worker they are its
+    own: a worker alone has measured so little that its means are half chance, and a schedule by
+    them would never be even.
+
+    Parameters
+    ----------
+    workers
+        How many there are.
+    matrices
+        What `cost_messages.matrices_of` gives.
+
+    Notes
+    -----
+    A worker that got no row in a round answers for itself that it has nothing to correct, so an
+    epoch ends with the round whose rows have carried its requests. Workers that never got a row
+    are not waited for: the schedule begins when all others have reported.
+
+    A speed other than 1 is believed when it shows in even and in odd rounds (`worker_speeds`).
+    """
+
+    def __init__(self, workers: int, matrices: Matrices) -> None:
+        rows, columns, _ = matrices.shape
+        self.workers = workers
+        self._state = new_scheduler(workers, rows, columns)
+        self._machines = new_workers(workers, rows, columns)
+        # Of even and of odd rounds, newer ones counting more.
+        self._tallies = np.zeros((2, workers, 3, columns))
+        self._has_worked = np.zeros(workers, bool)
+        self._rounds = 0
+
+    @property
+    def phase(self) -> SchedulerPhase:
+        """Where the scheduler stands."""
+        return phase_of(self._state)
+
+    def control(self) -> Control:
+        """Return what the next round has to know."""
+        schedule = Schedule(
+            pooled=self._state.cells.sum(axis=0),
+            speeds=worker_speeds(*self._tallies),
+            registers=self._state.registers.copy(),
+            round_number=self._rounds,
+        )
+        return Control(schedule, WorkerState._make(part.copy() for part in self._machines))
+
+    def report(self, round_of: Iterable[WorkDone]) -> RoundReport:
+        """Return what a round was, and learn nothing from it."""
+        done = self._own(round_of)
+        standing = self._standing_of(done)
+        n_asked = self.workers if self._carried_requests(standing) else 0
+        return _report(self.workers, standing, done, worker_speeds(*self._tallies), n_asked)
+
+    def take(self, round_of: Iterable[WorkDone]) -> RoundReport:
+        """Take in all that the workers of a round have to say, and return what it was."""
+        done = self._own(round_of)
+        report = self.report(done)
+        if self._carried_requests(self._standing_of(done)):
+            ask_all(self._state)
+            self._take_replies(done, report.epoch)
+        tallies = self._tallies[self._rounds % 2]
+        tallies *= _OLD_ROUNDS
+        for work in done:
+            tallies[work.worker] += work.tally
+            self._take_work(work)
+        self._begin_if_all_known()
+        self._rounds += 1
+        return report
+
+    def to_bytes(self) -> bytes:
+        """Return all that it knows, for `restored`."""
+        return pack(self._arrays())
+
+    @classmethod
+    def restored(cls, workers: int, matrices: Matrices, data: bytes) -> Self:
+        """Return the control that ``data`` was made of, or raise `DamagedMessageError`."""
+        control, found = cls(workers, matrices), unpack(data)
+        for name, array in control._arrays().items():
+            if name not in found or found[name].shape != array.shape:
+                raise DamagedMessageError(f"what was remembered has no {name}, or of another shape")
+            array[...] = found[name]
+        control._rounds = int(found["rounds"])
+        return control
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all that it knows; but for ``rounds`` these are the arrays themselves."""
+        return {
+            **{f"scheduler {name}": array for name, array in self._state._asdict().items()},
+            **{f"machines {name}": array for name, array in self._machines._asdict().items()},
+            "tallies": self._tallies,
+            "has_worked": self._has_worked,
+            "rounds": np.array(self._rounds),
+        }
+
+    def _standing_of(self, done: Sequence[WorkDone]) -> Standing:
+        """Return the newest schedule that a worker has found: the present one if none worked."""
+        present = Standing(self._rounds, epoch_of(self._state), self.phase)
+        return max((work.standing for work in done), default=present)
+
+    def _carried_requests(self, standing: Standing) -> bool:
+        """Whether a round has asked the workers on behalf of the present epoch.
+
+        One that began before the present schedule was there has not.
+        """
+        is_present = standing.epoch == epoch_of(self._state)
+        return is_present and self.phase == standing.phase == SchedulerPhase.SEND_ALL
+
+    def _own(self, round_of: Iterable[WorkDone]) -> list[WorkDone]:
+        """Return the work of this query's workers; matrices of another shape are not its own."""
+        shape = self._state.cells.shape[1:]
+        return [
+            work
+            for work in round_of
+            if 0 <= work.worker < self.workers and work.machine.cells.shape[1:] == shape
+        ]
+
+    def _take_replies(self, done: Sequence[WorkDone], epoch: int) -> None:
+        differences = np.zeros(self.workers)
+        for work in done:
+            difference = work.busy_seconds - work.estimated_seconds
+            differences[work.worker] = difference if np.isfinite(difference) else 0.0
+        for worker in range(self.workers):
+            take_in_reply(self._state, worker, epoch, differences[worker])
+        # All workers begin the next round together, whatever this one has cost them.
+        self._state.estimated[:] = 0.0
+
+    def _take_work(self, work: WorkDone) -> None:
+        worker = work.worker
+        self._has_worked[worker] |= work.rows > 0
+        # A round that is run again tells again what is known: its machine may be an older one.
+        if work.machine.reports[0] >= self._machines.reports[worker]:
+            for mine, new in zip(self._machines, work.machine, strict=True):
+                mine[worker] = new[0]
+        if work.report is not None:
+            take_in_report(self._state, worker, work.report.number, work.report.cells)
+
+    def _begin_if_all_known(self) -> None:
+        has_reported = self._state.last_reports > 0
+        is_known = has_reported.any() and (has_reported | ~self._has_worked).all()
+        if self.phase == SchedulerPhase.ROUND_ROBIN and is_known:
+            start_epoch(self._state)
+
+
+def _report(
+    workers: int,
+    standing: Standing,
+    done: Sequence[WorkDone],
+    speeds: NDArray[np.float64],
+    n_asked: int,
+) -> RoundReport:
+    rows, busy, estimated = np.zeros(workers, np.int64), np.zeros(workers), np.zeros(workers)
+    for work in done:
+        rows[work.worker] += work.rows
+        busy[work.worker] += work.busy_seconds
+        estimated[work.worker] += np.nan_to_num(work.estimated_seconds)
+    is_scheduled = standing.phase != SchedulerPhase.ROUND_ROBIN
+    reports = [work.report for work in done if work.report is not None]
+    return RoundReport(
+        round_number=standing.round_number,
+        phase=standing.phase.name,
+        epoch=standing.epoch,
+        rows=rows.tolist(),
+        busy_seconds=busy.tolist(),
+        estimated_seconds=estimated.tolist() if is_scheduled else None,
+        speeds=speeds.tolist(),
+        messages=len(reports) + 2 * n_asked,
+        message_bytes=sum(report.cells.nbytes for report in reports)
+        + n_asked * (_REQUEST_BYTES + _REPLY_BYTES),
+    )

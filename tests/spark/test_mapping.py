@@ -1,0 +1,194 @@
+"""`map_rows` and `map_batches` on Spark: the rows of a plain map, whatever the schedule."""
+
+import sys
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyspark.sql.functions as sf
+import pytest
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from unskew.errors import InvalidParameterError
+from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.spark.loads import Loads
+from unskew.spark.mapping import map_batches, map_rows
+
+# Spark's Python workers cannot import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+SCHEMA = "id long, label string"
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> DataFrame:
+    """3,000 rows of three kinds, among them null, one column with a dot in its name."""
+    kind = sf.when(sf.col("id") % 50 == 0, "slow").when(sf.col("id") % 7 != 0, "fast")
+    return spark.range(0, 3000, 1, 3).select("id", kind.alias("a.kind"), sf.lit(1.5).alias("x"))
+
+
+def label(row: Row) -> list[tuple[int, str]] | None:
+    """Return no row, one or two; a slow kind does more."""
+    if row.id % 10 == 3:
+        return None
+    busy = sum(range(3000 if row["a.kind"] == "slow" else 10))
+    return [(row.id, f"{row['a.kind']}{busy}")] * (1 + row.id % 2)
+
+
+def label_all(batch: pa.RecordBatch) -> pa.Table:
+    rows = [result for row in batch.to_pylist() for result in label(Row(**row)) or []]
+    columns = {"id": [one for one, _ in rows], "label": [text for _, text in rows]}
+    return pa.table(columns, schema=pa.schema([("id", pa.int64()), ("label", pa.string())]))
+
+
+def expected(df: DataFrame) -> list[tuple[int, str]]:
+    return sorted(result for row in df.collect() for result in label(row) or [])
+
+
+@pytest.mark.parametrize("grouping", ["proactive-shuffle", "shuffle"])
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_the_rows_are_those_of_a_plain_map(
+    spark: SparkSession, df: DataFrame, grouping: str, adaptive: str
+) -> None:
+    before = str(spark.conf.get("spark.sql.adaptive.enabled"))
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        out = map_rows(df, label, SCHEMA, cost_by="a.kind", workers=4, grouping=grouping)
+        assert out.columns == ["id", "label"]
+        assert sorted(map(tuple, out.collect())) == expected(df)
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before)
+
+
+def test_batches_give_the_rows_of_a_plain_map(df: DataFrame) -> None:
+    out = map_batches(
+        df, label_all, SCHEMA, cost_by=["a.kind", "x"], workers=3, batch_rows=17, seed=5
+    )
+    assert sorted(map(tuple, out.collect())) == expected(df)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5], ids=["no rows", "one row", "fewer rows than workers"])
+def test_few_rows_will_do(spark: SparkSession, df: DataFrame, rows: int) -> None:
+    few = df.where(sf.col("id") < rows)
+    for out in (
+        map_rows(few, label, SCHEMA, cost_by="a.kind", workers=8),
+        map_batches(few, label_all, SCHEMA, cost_by="a.kind", workers=8),
+    ):
+        assert sorted(map(tuple, out.collect())) == expected(few)
+
+
+def test_a_result_is_made_of_one_evaluation_of_its_input(spark: SparkSession) -> None:
+    """Which rows ``limit`` takes, and what a random column holds, is another matter every time."""
+    random = sf.udf(lambda: __import__("random").random(), "double").asNondeterministic()
+    df = spark.range(0, 4000, 1, 4).withColumn("chance", random()).limit(2000)
+    out = map_rows(df, lambda row: (row.id,), "id long", cost_by="chance", workers=2)
+    found = out.collect()
+    assert len(found) == len(set(found)) == 2000
+
+
+@pytest.mark.parametrize("call", [map_rows, map_batches])
+def test_loads_show_what_was_estimated_and_what_it_took(df: DataFrame, call: Any) -> None:
+    loads = Loads()
+    function = label if call is map_rows else label_all
+    out = call(df, function, SCHEMA, cost_by="a.kind", workers=3, loads=loads)
+    assert sorted(map(tuple, out.collect())) == expected(df)
+    epoch = loads.epoch
+    assert sum(epoch.loads) == epoch.rows == 3000
+    assert epoch.busy_seconds is not None
+    assert epoch.estimated_seconds is not None
+    assert len(epoch.busy_seconds) == len(epoch.estimated_seconds) == 3
+    assert min(*epoch.busy_seconds, *epoch.estimated_seconds) > 0
+    assert epoch.phase == "SEND_ALL"
+    # Each round of learning brought three reports; its second one and the job, three requests and
+    # three replies.
+    assert epoch.messages is not None
+    assert epoch.messages >= 2 * 3 + 2 * 6
+    assert epoch.stats_rows == 3
+    assert loads.epoch == epoch  # to look does not change it
+
+
+def test_loads_of_rows_that_are_dealt_in_turn_have_no_estimates(df: DataFrame) -> None:
+    loads = Loads()
+    out = map_rows(df, label, SCHEMA, cost_by="a.kind", workers=3, grouping="shuffle", loads=loads)
+    assert sorted(map(tuple, out.collect())) == expected(df)
+    epoch = loads.epoch
+    assert epoch.loads == (1000, 1000, 1000)
+    assert epoch.busy_seconds is not None
+    assert (epoch.estimated_seconds, epoch.phase, epoch.messages) == (None, None, None)
+
+
+def fails(row: Row) -> tuple[int, str]:
+    if row["a.kind"] == "slow":
+        raise KeyError("price")
+    return (row.id, "")
+
+
+def hangs(batch: pa.RecordBatch) -> pa.RecordBatch:
+    time.sleep(60)
+    return batch
+
+
+def test_errors_reach_the_user_with_function_worker_and_key(df: DataFrame) -> None:
+    with pytest.raises(PySparkException, match=r"fails: .* worker \d at key a.kind='slow': KeyErr"):
+        map_rows(df, fails, SCHEMA, cost_by="a.kind", workers=2)
+    late = map_batches(
+        df,
+        hangs,
+        SCHEMA,
+        cost_by="x",
+        workers=2,
+        row_timeout=0.01,
+        batch_rows=5,
+        grouping="shuffle",
+    )
+    with pytest.raises(PySparkException, match=r"hangs: .* worker \d at key x=1.5: TimeoutError"):
+        late.collect()
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"function": 5}, "function"),
+        ({"schema": pa.schema([])}, "schema"),
+        ({"schema": 5}, "schema"),
+        ({"cost_by": "user"}, "cost_by"),
+        ({"cost_by": []}, "cost_by"),
+        ({"workers": 0}, "workers"),
+        ({"row_timeout": 0}, "row_timeout"),
+        ({"row_timeout": "long"}, "row_timeout"),
+        ({"learn_rows": 0}, "learn_rows"),
+        ({"grouping": "wrap"}, "grouping"),
+        ({"grouping": ProactiveShuffle(3)}, "grouping"),
+        ({"grouping": 7}, "grouping"),
+        ({"plan_path": "plans"}, "plan_path"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_bad_parameters_are_refused_when_called(
+    df: DataFrame, change: dict[str, Any], parameter: str
+) -> None:
+    given = {"function": label, "schema": SCHEMA, "cost_by": "a.kind", "workers": 2, **change}
+    for call in (map_rows, map_batches):
+        with pytest.raises(InvalidParameterError) as caught:
+            call(df, given.pop("function"), given.pop("schema"), **given)
+        assert (caught.value.owner, caught.value.parameter) == (call.__name__, parameter)
+        given = {"function": label, "schema": SCHEMA, "cost_by": "a.kind", "workers": 2, **change}
+
+
+def test_a_stream_is_mapped_in_turn(spark: SparkSession, df: DataFrame, tmp_path: Any) -> None:
+    df.drop("a.kind").write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema("id long, x double").parquet(str(tmp_path / "in"))
+    out = map_batches(
+        stream,
+        lambda batch: batch.select(["id"]),
+        "id long",
+        cost_by="x",
+        workers=2,
+        grouping="shuffle",
+    )
+    query = out.writeStream.format("memory").queryName("mapped").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert spark.table("mapped").count() == 3000
+    spark.sql("DROP VIEW mapped")

@@ -1,0 +1,140 @@
+"""The step of `map_batches` without Spark around it."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from unskew.errors import UnskewError
+from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.sketches.cost_sketch import CostSketch
+from unskew.spark import _timed_batches
+from unskew.spark._cost_machine import CostMachine
+from unskew.spark._timed_batches import TimedBatches
+from unskew.spark._timed_step import UserFunction, identified
+from unskew.spark.cost_messages import matrices_of
+
+SCHEMA = pa.schema([("key", pa.int64()), ("row", pa.int64())])
+
+
+class Calls:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.ids: list[list[int]] = []
+
+    def take_rows(self, ids: NDArray[np.uint64], seconds: NDArray[np.float64]) -> None:
+        raise AssertionError(ids, seconds)
+
+    def take_call(self, ids: NDArray[np.uint64], seconds: float) -> None:
+        assert seconds >= 0
+        self.ids.append(ids.tolist())
+
+
+def step(function: Any, batch_rows: int, row_timeout: float | None = None) -> TimedBatches:
+    return TimedBatches(UserFunction(function, "mine", ["key"], row_timeout), SCHEMA, batch_rows)
+
+
+def run(timed: TimedBatches, keys: list[list[int]], listener: Any = None) -> list[dict[str, int]]:
+    batches, begin = [], 0
+    for part in keys:
+        numbers = pa.array(range(begin, begin + len(part)), pa.int64())
+        key = pa.array(part, pa.int64())
+        batches.append(pa.record_batch([key, numbers, key], ["a", "b", "c"]))
+        begin += len(part)
+    results = timed.run(identified(iter(batches), SCHEMA.names), listener)
+    return [row for batch in results for row in batch.to_pylist()]
+
+
+KEYS = st.lists(st.lists(st.integers(0, 4), max_size=12), max_size=4)
+
+
+@settings(deadline=None)
+@given(KEYS, st.integers(1, 7))
+def test_every_row_is_in_one_call_and_calls_are_as_small_as_asked(
+    keys: list[list[int]], batch_rows: int
+) -> None:
+    calls, seen = Calls(), list[pa.RecordBatch]()
+
+    def function(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(batch)
+        return batch
+
+    flat = [key for part in keys for key in part]
+    result = run(step(function, batch_rows), keys, calls)
+    assert sorted(row["row"] for row in result) == list(range(len(flat)))
+    assert all(row["key"] == flat[row["row"]] for row in result)
+    assert [batch["key"].to_pylist() for batch in seen] == calls.ids
+    assert all(0 < len(ids) <= batch_rows for ids in calls.ids)
+    # Sorted: at most one call a key more than there would be with one key.
+    mixed = sum(len(set(ids)) > 1 for ids in calls.ids)
+    assert mixed <= max(0, len(set(flat)) - 1)
+
+
+def test_the_time_of_mixed_calls_is_divided_until_it_is_right() -> None:
+    """Keys 1 and 2 cost 1 and 9, and three of four calls hold both."""
+    rng = np.random.default_rng(1)
+    matrices = matrices_of(ProactiveShuffle(1, window=400))
+    machine = CostMachine(0, matrices, None)
+    truth = {1: 1.0, 2: 9.0}
+    for call in range(400):
+        ids = np.sort(rng.choice([1, 2], 8) if call % 4 else np.full(8, 1 + call // 4 % 2))
+        machine.take_call(ids.astype(np.uint64), sum(truth[key] for key in ids.tolist()))
+    report = machine.finish().report
+    assert report is not None
+    sketch = CostSketch()
+    sketch._cells = report.cells
+    assert sketch.estimate_many([1, 2]) == pytest.approx([1.0, 9.0], rel=0.1)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.sampled_from([0.0, 0.5, 1e9]))
+def test_the_shares_of_a_call_are_its_time(keys: list[int], seconds: float) -> None:
+    machine = CostMachine(0, matrices_of(ProactiveShuffle(1)), None)
+    machine.take_call(np.array([3, 4], np.uint64), 0.0)
+    machine.take_call(np.array(keys, np.uint64), seconds)
+    done = machine.finish()
+    assert done.rows == len(keys) + 2
+    assert done.busy_seconds == pytest.approx(seconds)
+
+
+def test_other_workers_begin_with_other_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    firsts = []
+    for worker in range(4):
+        monkeypatch.setattr(_timed_batches, "partition_number", lambda worker=worker: worker)
+        calls = Calls()
+        run(step(lambda batch: batch, 5), [[0, 1, 2] * 5], calls)
+        firsts.append(calls.ids[0][0])
+    assert firsts == [0, 1, 2, 0]
+
+
+def fails(batch: pa.RecordBatch) -> pa.RecordBatch:
+    raise KeyError("price")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (fails, "KeyError: 'price'"),
+        (lambda batch: batch.select([0]), "must have the columns key int64, row int64; got key"),
+        (lambda _: None, "must be a pyarrow.Table"),
+        (lambda _: time.sleep(9), "longer than row_timeout=0.05 s a row"),
+    ],
+    ids=["raises", "columns", "nothing", "hangs"],
+)
+def test_an_error_names_the_function_and_the_first_key(function: Any, words: str) -> None:
+    with pytest.raises(UnskewError, match=rf"mine: .* worker \S at key key=7: .*{words}"):
+        run(step(function, 2, row_timeout=0.05), [[9, 7]])
+
+
+def test_a_table_will_do_and_any_number_of_rows() -> None:
+    def twice(batch: pa.RecordBatch) -> pa.Table:
+        return pa.Table.from_batches([batch, batch])
+
+    assert len(run(step(twice, 3), [[1] * 7])) == 14
+    assert run(step(lambda _: SCHEMA.empty_table(), 3), [[1] * 7]) == []
