@@ -1,7 +1,12 @@
-"""One Spark session for all tests of a process."""
+"""One Spark session for all tests of a process, and programs with sessions of their own."""
 
-from collections.abc import Iterator
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,27 +14,84 @@ from pyspark.sql import SparkSession
 from unskew.spark.local_session import session
 
 _HERE = Path(__file__).parent
+# "connect" lets tests run through Spark Connect. It is a matter of the whole process: Spark's
+# functions make columns of either kind.
+_KIND = os.environ.get("UNSKEW_TEST_SESSION", "classic")
+
+_SETTINGS = {"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"}
+
+# What would give the executors of a program another Python, or modules that they shall not have.
+_NOT_PASSED_ON = ("PYSPARK_PYTHON", "PYTHONPATH")
+
+Reports = dict[str, dict[str, Any]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
+        if _HERE / "cluster" in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Two threads, four shuffle partitions, UTC; ANSI as Spark 4 has it: on."""
-    running = session(
-        master="local[2]",
-        app_name="unskew tests",
-        **{
-            "spark.driver.memory": "2g",
-            "spark.sql.shuffle.partitions": 4,
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        },
-    )
-    running.sparkContext.setLogLevel("ERROR")
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    running = _connected() if _KIND == "connect" else _classic(warehouse)
+    for name, value in _SETTINGS.items():
+        running.conf.set(name, value)
     yield running
     running.stop()
+
+
+@pytest.fixture
+def session_kind(spark: SparkSession) -> str:
+    """Say which kind of session this is: classic or connect."""
+    return "connect" if type(spark).__module__.startswith("pyspark.sql.connect") else "classic"
+
+
+@pytest.fixture(params=["true", "false"], ids=["adaptive", "not adaptive"])
+def adaptive(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test with adaptive execution, and again without."""
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", request.param)
+    yield
+    spark.conf.set("spark.sql.adaptive.enabled", str(before))
+
+
+@pytest.fixture(scope="session")
+def run_driver() -> Callable[..., Reports]:
+    """Return a function that runs a program of ``cluster`` and returns its reports by case."""
+
+    def run(program: str, *arguments: object) -> Reports:
+        command = [sys.executable, "-m", f"tests.spark.cluster.{program}", *map(str, arguments)]
+        env = {name: os.environ[name] for name in os.environ if name not in _NOT_PASSED_ON}
+        done = subprocess.run(  # noqa: S603 (our own program)
+            command,
+            cwd=_HERE.parents[1],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        lines = [line.partition(" ")[2] for line in done.stdout.splitlines() if "REPORT" in line]
+        return {fact.pop("case"): fact for fact in map(json.loads, lines)}
+
+    return run
+
+
+def _classic(warehouse: Path) -> SparkSession:
+    static = {"spark.driver.memory": "2g", "spark.sql.warehouse.dir": str(warehouse)}
+    running = session(master="local[2]", app_name="unskew tests", **static)
+    running.sparkContext.setLogLevel("ERROR")
+    return running
+
+
+def _connected() -> SparkSession:
+    """Return a session whose server this process starts."""
+    os.environ["SPARK_TESTING"] = "1"  # on a free port, since another test may have a server too
+    builder: SparkSession.Builder = SparkSession.builder
+    return builder.remote("local[2]").getOrCreate()

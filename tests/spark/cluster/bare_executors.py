@@ -1,0 +1,111 @@
+"""Run everything that needs no Python on executors that have none of our libraries, and show
+what those are told who need them: a driver program.
+
+Arguments: the folder, a Python with nothing, and a Python with all that unskew needs but unskew.
+"""
+
+import sys
+
+import pyarrow as pa
+from pyspark.errors import PythonException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop
+
+import unskew.spark as us
+from unskew.spark.schemes import IN_TURN, PLANNED
+
+WORKERS = 4
+
+
+def rows(spark: SparkSession) -> DataFrame:
+    """Return rows with a hot key, null among the keys; sums of ``x`` are exact in any order."""
+    number = sf.col("id")
+    return spark.range(6000, numPartitions=3).select(
+        sf.when(number % 2 == 0, sf.lit("hot"))
+        .when(number % 7 != 0, sf.concat(sf.lit("k"), number % 53))
+        .alias("k"),
+        (number % 997).alias("i"),
+        ((number * 31) % 641 / 32).alias("x"),
+        sf.concat(sf.lit("w"), number % 23).alias("w"),
+    )
+
+
+def aggregates() -> list[Column]:
+    """Return all that unskew ships, each in a form that is exact."""
+    return [
+        us.count().alias("n"),
+        us.sum("i").alias("sum"),
+        us.min("w").alias("min"),
+        us.max("x").alias("max"),
+        us.avg("i").alias("avg"),
+        us.weighted_mean("x", "i").alias("weighted"),
+        us.variance("i").alias("variance"),
+        us.count_distinct("w").alias("distinct"),
+        us.approx_count_distinct("i").alias("about"),
+        us.collect_set("w").alias("set"),
+        us.top_k("w", 3).alias("top"),
+        us.histogram("x", [0.0, 5.0, 10.0, 21.0]).alias("histogram"),
+        us.quantiles("i", [0.0, 0.5, 1.0], k=8000).alias("quantiles"),
+    ]
+
+
+def rounded(df: DataFrame) -> list[str]:
+    """Return all rows; the variance, whose last bits depend on order, to ten digits."""
+    return sorted_rows(df.withColumn("variance", sf.round("variance", 4)))
+
+
+def compare_schemes(spark: SparkSession) -> None:
+    """Report for each scheme whether it gives what plain Spark gives."""
+    df = rows(spark)
+    expected = rounded(df.groupBy("k").agg(*aggregates()))
+    for scheme in (*PLANNED, *IN_TURN):
+        got = rounded(us.group_by(df, "k", WORKERS, grouping=scheme).agg(*aggregates()))
+        salted = us.salt(df, "k", WORKERS, grouping=scheme).drop("salt")
+        report(scheme, exact=got == expected, keys=len(got), salted=salted.count())
+
+
+def whole_group(table: pa.Table) -> pa.Table:
+    """Return the key of a group."""
+    return table.slice(0, 1).select(["k"])
+
+
+def show_failures(spark: SparkSession) -> None:
+    """Report what those are told who use what needs unskew there."""
+    grouped = us.group_by(rows(spark), "k", WORKERS, grouping="key")
+    online = us.group_by(rows(spark), "k", WORKERS, grouping="partial-key")
+    needy = {
+        "online": online.agg(us.count()),
+        "apply": grouped.apply(us.Mean("i"), "mean double"),
+        "apply_in_arrow": grouped.apply_in_arrow(whole_group, "k string"),
+    }
+    for case, df in needy.items():
+        try:
+            df.collect()
+        except PythonException as error:
+            report(case, message=str(error))
+
+
+def executor_modules(spark: SparkSession) -> list[str]:
+    """Return the Python of the executors and which of the modules they find."""
+
+    def look(_: int) -> list[str]:
+        import importlib.util
+        import sys
+
+        names = ("unskew", "numba", "numpy", "pyarrow")
+        return [sys.executable, *(name for name in names if importlib.util.find_spec(name))]
+
+    found: list[str] = spark.sparkContext.parallelize([0], 1).map(look).first()
+    return found
+
+
+if __name__ == "__main__":
+    nothing, almost = sys.argv[2:]
+    running = cluster_session(**{"spark.pyspark.python": nothing})
+    report("with nothing", modules=executor_modules(running))
+    compare_schemes(running)
+    running.sparkContext.pythonExec = almost
+    report("with almost all", modules=executor_modules(running))
+    show_failures(running)
+    stop(running)

@@ -1,0 +1,74 @@
+"""Kill an executor while rows are routed, and while they are worked on: a driver program."""
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop, work_folder
+from tests.spark.cluster.trap import Trap, trapped
+from tests.spark.cluster.trapped_totals import TrappedTotals
+
+import unskew.spark as us
+from unskew.groupings.plan import Plan
+from unskew.spark.keys import identity
+from unskew.spark.learning import learn_plan
+from unskew.spark.schemes import grouping_for
+
+WORKERS = 4
+CASES = [
+    ("wrap, while rows are routed", "wrap", "route"),
+    ("wrap, while rows are worked on", "wrap", "work"),
+    ("partial-key, while rows are routed", "partial-key", "route"),
+    ("partial-key, while rows are worked on", "partial-key", "work"),
+]
+
+
+def skewed(spark: SparkSession) -> DataFrame:
+    """Return rows of which every second has the key null."""
+    key = sf.when(sf.col("id") % 2 == 1, sf.col("id") % 101)
+    return spark.range(20_000, numPartitions=4).select(key.alias("key"), "id")
+
+
+def split_plan(df: DataFrame) -> Plan:
+    """Return a plan that splits the hot key."""
+    key = identity(df, "key")
+    plan = learn_plan(df, key, grouping_for("wrap", WORKERS), how="pass")
+    if not plan.n_split_keys:
+        raise RuntimeError(f"a plan that splits keys is needed, not {plan}")
+    return plan
+
+
+def totals() -> list[Column]:
+    """Return the aggregates that a lost or doubled row changes."""
+    return [sf.count("*").alias("n"), sf.sum("id").alias("total")]
+
+
+def run_case(spark: SparkSession, name: str, grouping: str, phase: str) -> None:
+    """Run one case and report it."""
+    df = skewed(spark)
+    route, work = (
+        Trap(work_folder() / f"{grouping}-{phase}-{step}", armed=step == phase)
+        for step in ("route", "work")
+    )
+    source = df.mapInArrow(trapped(route, turned=True), df.schema)
+    plan = split_plan(df) if grouping == "wrap" else None
+    grouped = us.group_by(source, "key", WORKERS, grouping=grouping, plan=plan)
+    if phase == "route":
+        result = grouped.agg(*totals())
+    else:
+        result = grouped.apply(TrappedTotals(work), "n long, total long")
+    got = sorted_rows(result)
+    trap = route if phase == "route" else work
+    report(
+        name,
+        exact=got == sorted_rows(df.groupBy("key").agg(*totals())),
+        keys=len(got),
+        killed=trap.victim() is not None,
+        repeated=trap.was_repeated(),
+        routed_again=len(route.visits()) > df.rdd.getNumPartitions(),
+    )
+
+
+if __name__ == "__main__":
+    running = cluster_session()
+    for case in CASES:
+        run_case(running, *case)
+    stop(running)

@@ -1,0 +1,140 @@
+"""Kill executors under running streams that learn their plan: a driver program."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.query import StreamingQuery
+from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop, work_folder
+from tests.spark.cluster.trap import Trap, trapped, wait_for
+from tests.spark.cluster.trapped_totals import TrappedTotals
+
+import unskew.spark as us
+from unskew.spark.applying import ROCKSDB, STATE_STORE
+
+WORKERS = 4
+SCHEMA = "user long, id long"
+FILES = 4  # in each micro-batch: as many tasks that read
+
+
+def write_batch(spark: SparkSession, folder: Path, number: int) -> None:
+    """Add the files of one micro-batch; half of its rows are of one user."""
+    start = number * 8000
+    user = sf.when(sf.col("id") % 2 == 0, sf.lit(7)).otherwise(sf.col("id") % 101)
+    rows = spark.range(start, start + 8000, numPartitions=FILES).select(user.alias("user"), "id")
+    rows.write.parquet(str(folder / "written"))
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "written").replace(folder / "in" / str(number))  # all files at once
+
+
+def source(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return the files as a stream, a micro-batch each time that some are written."""
+    # Small files are packed into one task otherwise.
+    spark.conf.set("spark.sql.files.openCostInBytes", 128 * 2**20)
+    reader = spark.readStream.schema(SCHEMA).option("recursiveFileLookup", True)
+    return reader.parquet(str(folder / "in"))
+
+
+def all_rows(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return what the stream has read, as a batch."""
+    reader = spark.read.schema(SCHEMA).option("recursiveFileLookup", True)
+    return reader.parquet(str(folder / "in"))
+
+
+def run(df: DataFrame, folder: Path, mode: str, trap: Trap) -> tuple[DataFrame, bool]:
+    """Run four micro-batches, the third one with the trap.
+
+    Return the sink, and whether a task of the third one had to be repeated elsewhere.
+    """
+    spark = df.sparkSession
+    writer = df.writeStream.format("memory").queryName(folder.name).outputMode(mode)
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    finish(query, folder, 1)
+    write_batch(spark, folder, 1)
+    finish(query, folder, 2)
+    trap.arm()
+    write_batch(spark, folder, 2)
+    finish(query, folder, 3)
+    repeated = trap.was_repeated()
+    write_batch(spark, folder, 3)
+    finish(query, folder, 4)
+    query.stop()
+    return spark.table(folder.name), repeated
+
+
+def finish(query: StreamingQuery, folder: Path, batches: int) -> None:
+    """Wait until so many micro-batches are done and the driver has learned from them."""
+    query.processAllAvailable()
+    wait_for(lambda: len(us.read_epochs(folder / "plans")) == batches)
+
+
+def totals(df: DataFrame) -> DataFrame:
+    """Return the plain query."""
+    return df.groupBy("user").agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+
+
+def routed_case(spark: SparkSession) -> None:
+    """Kill an executor while a micro-batch is routed, by a plan that was learned before."""
+    folder = work_folder() / "routed"
+    write_batch(spark, folder, 0)
+    trap = Trap(folder / "trap", armed=False)
+    stream = source(spark, folder)
+    turned = stream.mapInArrow(trapped(trap, turned=True), stream.schema)
+    grouped = us.group_by(turned, "user", WORKERS, plan_path=folder / "plans")
+    result = grouped.agg(us.count().alias("n"), us.sum("id").alias("total"))
+    sink, repeated = run(result, folder, "complete", trap)
+    expected = totals(all_rows(spark, folder))
+    report_case("a stream that is grouped, while rows are routed", sink, expected, repeated, folder)
+
+
+def worked_case(spark: SparkSession) -> None:
+    """Kill an executor while it works on the placed rows of a micro-batch."""
+    folder = work_folder() / "worked"
+    write_batch(spark, folder, 0)
+    trap = Trap(folder / "trap", armed=False)
+    placed = us.balance_stream(source(spark, folder), "user", WORKERS, plan_path=folder / "plans")
+    worked = placed.mapInArrow(trapped(trap), placed.schema)
+    sink, repeated = run(worked, folder, "append", trap)
+    expected = all_rows(spark, folder)
+    report_case(
+        "a stream that is placed, while rows are worked on", sink, expected, repeated, folder
+    )
+
+
+def applied_case(spark: SparkSession) -> None:
+    """Kill an executor while it works for an aggregator whose states go on from batch to batch."""
+    folder = work_folder() / "applied"
+    write_batch(spark, folder, 0)
+    trap = Trap(folder / "trap", armed=False)
+    grouped = us.group_by(source(spark, folder), "user", WORKERS, plan_path=folder / "plans")
+    changes = grouped.apply(TrappedTotals(trap), "n long, total long")
+    sink, repeated = run(changes, folder, "update", trap)
+    # A micro-batch puts out the users that it has changed: the last of each is what counts.
+    last = sink.groupBy("user").agg(sf.max("n").alias("n"), sf.max_by("total", "n").alias("total"))
+    expected = totals(all_rows(spark, folder))
+    report_case(
+        "a stream that is applied to, while rows are worked on", last, expected, repeated, folder
+    )
+
+
+def report_case(
+    case: str, sink: DataFrame, expected: DataFrame, repeated: bool, folder: Path
+) -> None:
+    """Report what came out."""
+    got = sorted_rows(sink)
+    report(
+        case,
+        exact=got == sorted_rows(expected),
+        rows=len(got),
+        repeated=repeated,
+        followed=[epoch.version for epoch in us.read_epochs(folder / "plans")],
+        counted=[epoch.rows for epoch in us.read_epochs(folder / "plans")],
+    )
+
+
+if __name__ == "__main__":
+    running = cluster_session(**{STATE_STORE: ROCKSDB})
+    routed_case(running)
+    worked_case(running)
+    applied_case(running)
+    stop(running)
