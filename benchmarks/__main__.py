@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-BENCHMARKS = ("routing", "simulation", "sketches", "startup", "spark_routing")
+BENCHMARKS = (
+    "routing",
+    "simulation",
+    "sketches",
+    "startup",
+    "spark_routing",
+    "spark_work",
+    "spark_loads",
+    "spark_streaming",
+    "spark_proactive",
+    "spark_proactive_streams",
+)
 
 
 def main(names: list[str]) -> int:

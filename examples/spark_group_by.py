@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from unskew.spark import aggregates as us
 from unskew.spark.example_aggregators import TopRows
 from unskew.spark.grouped import group_by
+from unskew.spark.loads import Loads
 from unskew.spark.local_session import session
 
 
@@ -52,10 +53,22 @@ def main(spark: SparkSession) -> dict[str, DataFrame]:
     }
 
 
+def loads_of(df: DataFrame, grouping: str) -> Loads:
+    """Return what the eight workers had to do if rows are placed by ``grouping``."""
+    loads = Loads()
+    placed = group_by(df, "user", workers=8, grouping=grouping, loads=loads)
+    placed.apply(
+        TopRows("price", "item", k=3), "prices array<double>, items array<string>"
+    ).collect()
+    return loads
+
+
 if __name__ == "__main__":
     running = session(master="local[2]", spark__sql__shuffle__partitions=4)
     running.sparkContext.setLogLevel("ERROR")
     for name, result in main(running).items():
         print(name)
         result.orderBy("user").show(3, truncate=False)
+    for scheme in ("key", "wrap"):
+        print(f"rows a worker by {scheme}: {loads_of(sales(running), scheme).epoch.loads}")
     running.stop()

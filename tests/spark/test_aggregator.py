@@ -297,7 +297,8 @@ import sys, types, unskew
 package = types.ModuleType("unskew.spark")  # without the package's own imports
 package.__path__ = [unskew.__path__[0] + "/spark"]
 sys.modules["unskew.spark"] = package
-import unskew.spark._work_step, unskew.spark._whole_groups, unskew.spark.example_aggregators
+import unskew.spark._work_step, unskew.spark._whole_groups, unskew.spark._stats_rows
+import unskew.spark.example_aggregators
 print(sorted({"numba", "pyspark", "pandas"} & set(sys.modules)))
 """
     done = subprocess.run(  # noqa: S603 (our own program)

@@ -14,7 +14,8 @@ spark = session(master="local[1]", app_name="fresh", spark__sql__shuffle__partit
 python = spark.range(1).mapInArrow(work, "python string").collect()[0][0]
 conf = spark.sparkContext.getConf()
 print(python == sys.executable, conf.get("spark.ui.enabled"), conf.get("spark.driver.host"),
-      conf.get("spark.app.name"), spark.conf.get("spark.sql.shuffle.partitions"))
+      conf.get("spark.app.name"), spark.conf.get("spark.sql.shuffle.partitions"),
+      conf.get("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"))
 """
 WORK = """
 def work(batches):
@@ -35,7 +36,8 @@ def test_workers_run_this_python_although_another_comes_first_on_the_path(tmp_pa
     done = subprocess.run(  # noqa: S603 (our own program)
         [sys.executable, "-c", WORK + FRESH], env=env, capture_output=True, text=True, check=False
     )
-    assert done.stdout.split() == ["True", "false", "127.0.0.1", "fresh", "3"], done.stderr[-2000:]
+    expected = ["True", "false", "127.0.0.1", "fresh", "3", "true"]
+    assert done.stdout.split() == expected, done.stderr[-2000:]
 
 
 def test_a_running_session_is_returned(spark: SparkSession) -> None:

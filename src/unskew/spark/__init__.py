@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from unskew.spark.epochs import Epoch, read_epochs
     from unskew.spark.example_aggregators import Mean, TopRows
     from unskew.spark.grouped import GroupedFrame, group_by
+    from unskew.spark.loads import Loads
     from unskew.spark.local_session import session
+    from unskew.spark.mapping import map_batches, map_rows
     from unskew.spark.placement import balance
     from unskew.spark.salting import salt
     from unskew.spark.saved_plans import load_plan, save_plan
@@ -34,6 +36,7 @@ __all__ = [
     "AggregatorLawError",
     "Epoch",
     "GroupedFrame",
+    "Loads",
     "Mean",
     "TopRows",
     "approx_count_distinct",
@@ -47,6 +50,8 @@ __all__ = [
     "group_by",
     "histogram",
     "load_plan",
+    "map_batches",
+    "map_rows",
     "max",
     "min",
     "quantiles",
@@ -68,6 +73,7 @@ _MODULES = {
     "Aggregator": "unskew.spark.aggregator",
     "AggregatorLawError": "unskew.spark.aggregator",
     "GroupedFrame": "unskew.spark.grouped",
+    "Loads": "unskew.spark.loads",
     "Mean": "unskew.spark.example_aggregators",
     "TopRows": "unskew.spark.example_aggregators",
     "approx_count_distinct": "unskew.spark.aggregates",
@@ -81,6 +87,8 @@ _MODULES = {
     "group_by": "unskew.spark.grouped",
     "histogram": "unskew.spark.aggregates",
     "load_plan": "unskew.spark.saved_plans",
+    "map_batches": "unskew.spark.mapping",
+    "map_rows": "unskew.spark.mapping",
     "max": "unskew.spark.aggregates",
     "min": "unskew.spark.aggregates",
     "quantiles": "unskew.spark.aggregates",

@@ -65,17 +65,28 @@ def key_tokens(columns: Iterable[Column]) -> list[tuple[Any, ...]]:
     return list(zip(*(_plain_values(column) for column in columns), strict=True))
 
 
+def normal_floats(array: pa.Array) -> pa.Array:
+    """Return keys as ``groupBy`` gives them out: 0.0 for −0.0, one NaN for all, at any depth.
+
+    >>> normal_floats(pa.array([-0.0, None])).to_pylist()
+    [0.0, None]
+    >>> normal_floats(pa.array([[-0.0], None])).to_pylist()
+    [[0.0], None]
+    """
+    if _holds_floats(array.type):
+        return pa.array(map(_without_minus, array.to_pylist()), array.type)
+    if not pa.types.is_floating(array.type):
+        return array
+    array = pc.add(array, pa.scalar(0.0, array.type))
+    return pc.if_else(pc.is_nan(array), pa.scalar(float("nan"), array.type), array)
+
+
 def _column_codes(column: Column) -> tuple[Codes, int]:
     if pa.types.is_nested(column.type):
         numbers: dict[Any, int] = {}
         values = [numbers.setdefault(token, len(numbers)) for token in _plain_values(column)]
         return np.array(values, np.int64), len(numbers)
-    array = _one_array(column)
-    if pa.types.is_floating(array.type):
-        # −0.0 becomes 0.0, and every NaN the same NaN: they come with different bits.
-        array = pc.add(array, pa.scalar(0.0, array.type))
-        array = pc.if_else(pc.is_nan(array), pa.scalar(float("nan"), array.type), array)
-    encoded = array.dictionary_encode(null_encoding="encode")
+    encoded = normal_floats(_one_array(column)).dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, len(encoded.dictionary)
 
@@ -105,3 +116,19 @@ def _normal(value: object) -> object:
     if isinstance(value, list):
         return tuple(_normal(part) for part in value)
     return value
+
+
+def _without_minus(value: object) -> object:
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, dict):
+        return {name: _without_minus(part) for name, part in value.items()}
+    return [_without_minus(part) for part in value] if isinstance(value, list) else value
+
+
+def _holds_floats(kind: pa.DataType) -> bool:
+    """Whether there are floats inside of lists or structs of this type."""
+    if not pa.types.is_nested(kind):
+        return False
+    parts = [kind.field(number).type for number in range(kind.num_fields)]
+    return any(pa.types.is_floating(part) or _holds_floats(part) for part in parts)

@@ -36,13 +36,18 @@ def column_arrays(
 
 def _column_array(values: list[Any], field: pa.Field, owner: str, what: str) -> pa.Array:
     try:
-        return pa.array(values, field.type)
+        column = pa.array(values, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         bad = next((value for value in values if not _fits(value, field.type)), None)
         raise UnskewError(
             f"{owner}: {what} does not fit its schema: {field.name} must be {field.type}, "
             f"got {bad!r}."
         ) from error
+    if column.null_count and not field.nullable:
+        raise UnskewError(
+            f"{owner}: {what} does not fit its schema: {field.name} must not be null, got None."
+        )
+    return column
 
 
 def _fits(value: object, kind: pa.DataType) -> bool:
@@ -78,6 +83,18 @@ def as_promised(result: object, schema: pa.Schema, owner: str) -> pa.Table:
     raise UnskewError(
         f"{owner}: the result must have the columns {_words(schema)}; got {_words(result.schema)}."
     )
+
+
+def in_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return ``batch`` with the names, types and nullability of ``schema``, column by column.
+
+    >>> schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+    >>> in_schema(pa.record_batch({"x": pa.array([1], pa.int32())}), schema).schema.equals(schema)
+    True
+    """
+    pairs = zip(batch.columns, schema.types, strict=True)
+    columns = [column if column.type.equals(kind) else column.cast(kind) for column, kind in pairs]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _cast(table: pa.Table, schema: pa.Schema, owner: str) -> pa.Table:

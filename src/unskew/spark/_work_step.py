@@ -3,13 +3,16 @@
 Runs inside Spark's Python workers: imports nothing but NumPy, PyArrow and the errors.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from unskew.spark._failures import failure
 from unskew.spark._key_groups import key_codes, key_tokens, sorted_groups
+from unskew.spark._key_times import Timing
 from unskew.spark._results import column_arrays
 from unskew.spark.aggregator import Aggregator, State
 
@@ -24,21 +27,28 @@ _BATCH_ROWS = 10_000
 
 
 def work_step(
-    aggregator: Aggregator, keys: Sequence[str], state: pa.Field, *, most_states: int = _MOST_STATES
+    aggregator: Aggregator,
+    keys: Sequence[str],
+    state: pa.Field,
+    *,
+    most_states: int = _MOST_STATES,
+    timing: Timing | None = None,
 ) -> Step:
     """Return the function that makes a partial state of every key of a partition.
 
     It gives rows of the key columns and the state. A key may come out more than once: when there
-    are more than ``most_states`` keys, what there is goes out and memory starts anew.
+    are more than ``most_states`` keys, what there is goes out and memory starts anew. With
+    ``timing`` its payload tells what the calls took.
     """
 
-    def work(batches: Batches) -> Batches:
-        held = _HeldStates(aggregator, keys, state)
+    def work(batches: Batches) -> Generator[pa.RecordBatch, None, bytes | None]:
+        held = _HeldStates(aggregator, keys, state, timing)
         for table in _rounds(batches):
             held.add(table)
             if len(held) > most_states:
                 yield from held.drain()
         yield from held.drain()
+        return held.payload()
 
     return work
 
@@ -49,7 +59,8 @@ def merge_step(aggregator: Aggregator, n_keys: int, fields: Sequence[pa.Field]) 
     def merge(batches: Batches) -> Batches:
         for batch in batches:
             if batch.num_rows:
-                yield _finished(aggregator, batch, n_keys, fields)
+                keys = batch.select(range(n_keys))
+                yield result_batch(aggregator, keys, _states_of_keys(batch.column(n_keys)), fields)
 
     return merge
 
@@ -67,8 +78,16 @@ def with_names(step: Step, names: Sequence[str]) -> Step:
 class _HeldStates:
     """The states of the keys that one worker has met since it last let them go."""
 
-    def __init__(self, aggregator: Aggregator, keys: Sequence[str], state: pa.Field) -> None:
+    def __init__(
+        self,
+        aggregator: Aggregator,
+        keys: Sequence[str],
+        state: pa.Field,
+        timing: Timing | None = None,
+    ) -> None:
         self._aggregator = aggregator
+        self._timing = timing
+        self._times = None if timing is None else timing.start()
         self._keys = list(keys)
         self._state = state
         self._places: dict[tuple[Any, ...], int] = {}
@@ -81,6 +100,9 @@ class _HeldStates:
     def add(self, table: pa.Table) -> None:
         """Update the state of every key of ``table``."""
         order, starts = sorted_groups(key_codes(table[name] for name in self._keys))
+        update = self._update_of(table, order[starts])
+        if self._timing is not None:
+            table = table.drop_columns(self._timing.column)
         # One batch: gathered rows are far fewer than would make Arrow cut a column.
         rows = table.take(pa.array(order)).combine_chunks().to_batches()[0]
         firsts = table.select(self._keys).take(pa.array(order[starts]))
@@ -93,7 +115,7 @@ class _HeldStates:
                 new.append(group)
             begin = int(starts[group])
             part = rows.slice(begin, ends[group] - begin)
-            self._states[place] = self._updated(self._states[place], part)
+            self._states[place] = update(group, self._states[place], part)
         if new:
             self._key_rows.append(firsts.take(pa.array(new)))
 
@@ -111,12 +133,41 @@ class _HeldStates:
             yield from part.combine_chunks().to_batches()
         self._places, self._states, self._key_rows = {}, [], []
 
-    def _updated(self, state: State, part: pa.RecordBatch) -> State:
-        try:
-            return self._aggregator.update(state, part)
-        except Exception as error:
-            keys = part.select(self._keys)
-            raise failure(self._aggregator.label, "update", "worker", keys, error) from error
+    def payload(self) -> bytes | None:
+        """Return what the driver is to know of the time that the keys took."""
+        return None if self._times is None else self._times.summary().packed()
+
+    def _update_of(self, table: pa.Table, firsts: NDArray[np.intp]) -> Callable[..., State]:
+        """Return how the state of a group, given by its number and first row, is updated."""
+        times, timing = self._times, self._timing
+        if times is None or timing is None:
+            return lambda _, state, part: updated(self._aggregator, self._keys, state, part)
+        ids = table[timing.column].take(pa.array(firsts)).to_pylist()
+        return lambda group, state, part: times.call(
+            ids[group], updated, self._aggregator, self._keys, state, part
+        )
+
+
+def updated(
+    aggregator: Aggregator, keys: Sequence[str], state: State, part: pa.RecordBatch
+) -> State:
+    """Return the state with rows of its key; where that fails, the error says which."""
+    try:
+        return aggregator.update(state, part)
+    except Exception as error:
+        raise failure(
+            aggregator.label, "update", "worker", part.select(list(keys)), error
+        ) from error
+
+
+def first_update(aggregator: Aggregator, keys: Sequence[str]) -> Callable[[pa.Table], State]:
+    """Return the function that makes the state of some rows of one key, to be timed."""
+
+    def call(rows: pa.Table) -> State:
+        part = rows.combine_chunks().to_batches()[0]
+        return updated(aggregator, keys, aggregator.init(), part)
+
+    return call
 
 
 def _rounds(batches: Batches) -> Iterator[pa.Table]:
@@ -133,25 +184,32 @@ def _rounds(batches: Batches) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(gathered)
 
 
-def _finished(
-    aggregator: Aggregator, batch: pa.RecordBatch, n_keys: int, fields: Sequence[pa.Field]
+def result_batch(
+    aggregator: Aggregator,
+    keys: pa.RecordBatch,
+    states: Iterable[Sequence[State]],
+    fields: Sequence[pa.Field],
 ) -> pa.RecordBatch:
-    lists = batch.column(n_keys)
-    states = list(zip(*(child.to_pylist() for child in lists.flatten().flatten()), strict=True))
-    keys = batch.select(range(n_keys))
-    rows, begin = [], 0
-    for row, count in enumerate(lists.value_lengths().to_pylist()):
+    """Return the keys with the results of their states: for each key those to be merged."""
+    rows = []
+    for number, (state, *others) in enumerate(states):
         step = "merge"
         try:
-            state = states[begin]
-            for other in states[begin + 1 : begin + count]:
+            for other in others:
                 state = aggregator.merge(state, other)
             step = "finish"
             rows.append(aggregator.finish(state))
         except Exception as error:
-            key = keys.slice(row)
+            key = keys.slice(number)
             raise failure(aggregator.label, step, "merging partition", key, error) from error
-        begin += count
     values = column_arrays(rows, fields, aggregator.label, "the result")
     schema = pa.schema([*keys.schema, *fields])
     return pa.RecordBatch.from_arrays([*keys.columns, *values], schema=schema)
+
+
+def _states_of_keys(lists: pa.ListArray) -> Iterator[Sequence[State]]:
+    states = list(zip(*(child.to_pylist() for child in lists.flatten().flatten()), strict=True))
+    begin = 0
+    for count in lists.value_lengths().to_pylist():
+        yield states[begin : begin + count]
+        begin += count

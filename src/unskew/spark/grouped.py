@@ -1,32 +1,44 @@
 """Group by key without waiting for the hottest one: results are those of Spark's ``groupBy``."""
 
-from collections.abc import Sequence
-from inspect import signature
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError
+from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings.base import Grouping
 from unskew.groupings.plan import Plan
+from unskew.groupings.popularity import Popularity
 from unskew.groupings.registry import GROUPINGS
-from unskew.spark._whole_groups import GroupFunction, whole_groups_step
-from unskew.spark._work_step import Step, merge_step, with_names, work_step
+from unskew.spark._whole_groups import GroupFunction, group_call, takes_key
+from unskew.spark._work_step import first_update
 from unskew.spark.aggregator import Aggregator
+from unskew.spark.applying import (
+    PlacedRows,
+    applied,
+    applied_to_groups,
+    check_fit,
+    check_state_store,
+)
+from unskew.spark.arrow_steps import arrow_schema, struct_type
+from unskew.spark.cost_sampling import Call, measured_costs
+from unskew.spark.job_watch import Details, JobWatch, refuse_stream
+from unskew.spark.key_costs import KeyCosts
 from unskew.spark.keys import By, check_by, quoted
-from unskew.spark.placement import balance, check_plan_for
-from unskew.spark.saved_plans import SavedPlan
-from unskew.spark.schemes import ONLINE, RUNNABLE, grouping_for
-from unskew.spark.streaming import balance_stream
+from unskew.spark.loads import Loads
+from unskew.spark.placement import check_plan_for, route
+from unskew.spark.saved_plans import SavedPlan, key_types
+from unskew.spark.schemes import IN_TURN, ONLINE, RUNNABLE, grouping_for
+from unskew.spark.streaming import LEARNING, place_stream
+from unskew.spark.weighting import busy_imbalance, check_weight, not_measurable
 
 _MERGED = "wrap"
 _WHOLE = "distribution-aware"
-_STREAM_SCHEMES = ("key", "universal", "single", *ONLINE)
+_STREAM_SCHEMES = ("key", "universal", "single", *IN_TURN, *ONLINE)
 _WHOLE_GROUP_SCHEMES = [name for name in RUNNABLE if not GROUPINGS[name].splits_keys]
 
 
@@ -40,13 +52,15 @@ def group_by(
     learn: str = "sample",
     plan_path: str | Path | None = None,
     seed: int = 0,
+    loads: Loads | None = None,
+    weight: str | None = None,
 ) -> "GroupedFrame":
     """Group rows by key and spread the work evenly, with the result of a plain ``groupBy``.
 
     Parameters
     ----------
     df
-        The rows; batch, or for `GroupedFrame.agg` also a stream.
+        The rows: a batch or a stream.
     by
         Key column or columns. Null is a key like any other.
     workers
@@ -57,8 +71,17 @@ def group_by(
     plan, learn, seed
         As in `balance`.
     plan_path
-        For `GroupedFrame.agg` on a stream with a scheme that learns: the folder where the query
-        keeps the plans that it learns while it runs (see `balance_stream`).
+        For a stream with a scheme that learns: the folder where the query keeps the plans that it
+        learns while it runs, and a record of its loads (see `balance_stream`).
+    loads
+        Told what the workers of a batch job got and did, after an action; see `Loads`.
+    weight
+        ``measured``: even out the time that workers are busy with the calls of `apply` or
+        `apply_in_arrow`, where rows of some keys cost more than others; by default, rows. For
+        ``wrap``, ``distribution-aware``, ``popularity`` and, in a batch, ``partial-key``. In a
+        batch, calls for a sample of at most a twentieth of the rows are timed first, in a job
+        that runs at once; its results are thrown away, so these rows are worked on twice. A
+        stream needs ``plan_path`` and learns from what each micro-batch took.
 
     Examples
     --------
@@ -73,6 +96,8 @@ def group_by(
         learn=learn,
         plan_path=plan_path,
         seed=seed,
+        loads=loads,
+        weight=weight,
     )
 
 
@@ -90,13 +115,16 @@ class GroupedFrame:
         learn: str,
         plan_path: str | Path | None,
         seed: int,
+        loads: Loads | None,
+        weight: str | None = None,
     ) -> None:
         self._df = df
         self._by = check_by(df, by)
         self._workers = check_int("group_by", "workers", workers, minimum=1)
         self._grouping = grouping
+        self._given_plan = plan
         if isinstance(plan, SavedPlan):
-            plan = plan.plan_for(self._by, self._workers)
+            plan = plan.plan_for(self._by, self._workers, types=key_types(df, self._by))
         self._plan = None if plan is None else check_plan_for(plan, self._workers)
         self._learn = learn
         self._plan_path = plan_path
@@ -108,8 +136,13 @@ class GroupedFrame:
                 "group_by", "plan_path", "left out for a batch, which takes a plan", str(plan_path)
             )
         self._seed = seed
-        if grouping is not None:
-            grouping_for(grouping, self._workers, seed=seed)
+        scheme = None if grouping is None else grouping_for(grouping, self._workers, seed=seed)
+        self._measures = check_weight(
+            weight, df, scheme, has_plan=plan is not None, has_path=plan_path is not None
+        )
+        self._loads = loads
+        if loads is not None:
+            refuse_stream("group_by", df)
 
     def agg(self, *aggregates: Column) -> DataFrame:
         """Return the key columns and one column an aggregate, computed by Spark alone.
@@ -118,9 +151,7 @@ class GroupedFrame:
         in the data path, and executors need nothing but Spark if the scheme is a table
         (all but partial-key, d-choices, w-choices and dynamic-key).
 
-        On a stream too: with ``plan_path`` wrap and distribution-aware learn while it runs;
-        without, schemes that need not learn before it starts: key, universal, single, the four
-        above, or a ``plan`` that splits no key.
+        On a stream too, in every output mode that Spark has for such an aggregation.
 
         Parameters
         ----------
@@ -135,8 +166,11 @@ class GroupedFrame:
         """
         if not aggregates:
             raise InvalidParameterError("agg", "aggregates", "at least one column", aggregates)
-        self._refuse_learning_on_streams()
-        return self._placed(_MERGED).groupBy(*self._keys()).agg(*aggregates)
+        if self._measures:
+            raise not_measurable()
+        placed, watch = self._placed("agg", _MERGED)
+        rows = placed.df if watch is None else watch.with_rows(placed.df, self._by)
+        return rows.groupBy(*self._keys()).agg(*aggregates)
 
     def apply(self, aggregator: Aggregator, schema: StructType | pa.Schema | str) -> DataFrame:
         """Return the key columns and the row that ``aggregator`` makes of each key's rows.
@@ -151,24 +185,34 @@ class GroupedFrame:
         schema
             Names and types of what ``aggregator.finish`` returns, without the key columns.
 
+        Raises
+        ------
+        UnskewError
+            When called, if what ``init`` or ``finish`` gives for no rows cannot fit the schemas;
+            else when run, as the cause of Spark's error.
+
         Notes
         -----
         Memory of a worker: a round of rows (64 MiB), and the states of at most 100,000 keys more
         than a round has. Python workers need unskew and what the aggregator imports.
+
+        On a stream the result of a key counts all its rows since the query first started, and
+        each micro-batch gives out the keys that it changed: use the output mode ``update``
+        (``append`` gives the same rows, ``complete`` is refused by Spark). States are kept by
+        Spark's ``transformWithState``, which needs the state store RocksDB.
         """
         if not isinstance(aggregator, Aggregator):
             raise InvalidParameterError("apply", "aggregator", "an Aggregator", aggregator)
-        self._refuse_streams("apply")
         result = self._checked_schema("apply", schema)
-        states = _struct_type(aggregator.label, "state_schema", aggregator.state_schema)
-        name = _unused("_state", self._by)
-        key_fields = [self._df.schema[key] for key in self._by]
-        partial = StructType([*key_fields, StructField(name, states, False)])
-        work = work_step(aggregator, self._by, pa.field(name, pa.struct(list(_arrow(states)))))
-        merge = merge_step(aggregator, len(self._by), list(_arrow(result)))
-        partials = _map_in_arrow(self._placed(_MERGED), work, partial)
-        merged = partials.groupBy(*self._keys()).agg(sf.collect_list(name))
-        return _map_in_arrow(merged, merge, StructType([*key_fields, *result.fields]))
+        check_fit(aggregator, result)
+        if self._df.isStreaming:
+            check_state_store(self._df.sparkSession)
+        call = first_update(aggregator, self._by)
+        placed, watch = self._placed("apply", _MERGED, call)
+        if watch is not None:
+            report = watch.of_work(details=self._details())
+            placed = placed._replace(report=report, watched=watch.with_keys)
+        return applied(placed, aggregator, result)
 
     def apply_in_arrow(
         self, function: GroupFunction, schema: StructType | pa.Schema | str
@@ -191,41 +235,74 @@ class GroupedFrame:
         -----
         Columns must be of types that Spark hands to Python in Arrow form; intervals of years and
         months are not among them (nor are they in `apply`, nor in Spark's own ``applyInArrow``).
+
+        On a stream a group is the rows of a key in one micro-batch, as it is for Spark's own
+        ``applyInArrow``; a worker holds all its rows of the micro-batch, since Spark sorts no
+        stream. For results over all micro-batches use `apply`.
+
+        Whether ``function`` returns what ``schema`` says shows when it is called, in the run; it
+        is never called to find out.
         """
         if not callable(function):
             raise InvalidParameterError("apply_in_arrow", "function", "a function", function)
-        self._refuse_streams("apply_in_arrow")
+        takes_key(function)
         self._refuse_splitting()
-        result = _struct_type("apply_in_arrow", "schema", schema)
-        step = whole_groups_step(function, self._by, _arrow(result))
-        placed = self._placed(_WHOLE).sortWithinPartitions(*self._keys())
-        return _map_in_arrow(placed, step, result)
+        result = struct_type("apply_in_arrow", "schema", schema)
+        call = group_call(function, self._by, arrow_schema(result))
+        placed, watch = self._placed("apply_in_arrow", _WHOLE, call)
+        if watch is not None:
+            report = watch.of_work(whole_keys=True, details=self._details())
+            placed = placed._replace(report=report)
+        return applied_to_groups(placed, function, result)
 
-    def _placed(self, default: str) -> DataFrame:
+    def _placed(
+        self, owner: str, default: str, call: Call | None = None
+    ) -> tuple[PlacedRows, JobWatch | None]:
+        """Return the rows on their workers, and who watches a batch job if somebody asked.
+
+        ``call`` is the work on rows of one key, which is measured if it is to be.
+        """
+        grouping = default if self._grouping is None else self._grouping
         if self._plan_path is not None:
-            return balance_stream(
+            stream = place_stream(
                 self._df,
                 self._by,
                 self._workers,
                 plan_path=self._plan_path,
-                grouping=default if self._grouping is None else self._grouping,
+                grouping=grouping,
                 seed=self._seed,
+                by_busy_time=self._measures,
             )
-        return balance(
+            work = stream.work_observation
+            return PlacedRows(stream.df, self._by, work, timing=stream.timing), None
+        self._refuse_learning_on_streams(owner, grouping)
+        routed = route(
             self._df,
             self._by,
             self._workers,
-            grouping=default if self._grouping is None else self._grouping,
+            grouping=grouping,
             plan=self._plan,
             learn=self._learn,
             seed=self._seed,
+            costs=self._costs(call),
         )
+        placed = PlacedRows(routed.placed(self._workers), self._by)
+        watch = None if self._loads is None else self._loads.watch(self._workers, routed.plan)
+        return placed, watch
+
+    def _costs(self, call: Call | None) -> KeyCosts | None:
+        if not self._measures or call is None:
+            return None
+        return measured_costs(self._df, self._by, self._workers, call, seed=self._seed)
+
+    def _details(self) -> Details | None:
+        return busy_imbalance(self._workers) if self._measures else None
 
     def _keys(self) -> list[Column]:
         return [sf.col(quoted(key)) for key in self._by]
 
     def _checked_schema(self, owner: str, schema: StructType | pa.Schema | str) -> StructType:
-        result = _struct_type(owner, "schema", schema)
+        result = struct_type(owner, "schema", schema)
         twice = [name for name in result.fieldNames() if name in self._by]
         if twice:
             expected = "without the key columns, which come first anyway"
@@ -244,24 +321,15 @@ class GroupedFrame:
         hint = "a result that can be merged may be split: see apply"
         raise InvalidParameterError("apply_in_arrow", "grouping", expected, got, hint=hint)
 
-    def _refuse_streams(self, owner: str) -> None:
-        if self._df.isStreaming:
-            hint = "agg works on streams; in foreachBatch all of them do"
-            raise InvalidParameterError(owner, "df", "a batch", "a stream", hint=hint)
-
-    def _refuse_learning_on_streams(self) -> None:
-        if not self._df.isStreaming or self._plan_path is not None:
+    def _refuse_learning_on_streams(self, owner: str, grouping: str | Grouping) -> None:
+        if not self._df.isStreaming or self._plan is not None:
             return
-        grouping = _MERGED if self._grouping is None else self._grouping
-        name = grouping_for(grouping, self._workers, seed=self._seed).name
-        # Spark does not number the rows of a stream, by which those of a split key are dealt.
-        fits = name in _STREAM_SCHEMES if self._plan is None else not self._plan.n_split_keys
-        if not fits:
-            expected = f"one of {', '.join(_STREAM_SCHEMES)}, or a plan that splits no key,"
-            hint = "with plan_path= wrap and distribution-aware learn while the stream runs"
-            raise InvalidParameterError(
-                "agg", "grouping", f"{expected} on a stream", name, hint=hint
-            )
+        scheme = grouping_for(grouping, self._workers, seed=self._seed)
+        must_learn = isinstance(scheme, PlannedGrouping) and not scheme.is_built
+        if must_learn or isinstance(scheme, Popularity):
+            expected = f"one that need not learn first ({', '.join(_STREAM_SCHEMES)}) on a stream"
+            hint = f"with plan_path= {', '.join(LEARNING)} learn while it runs; or give a plan"
+            raise InvalidParameterError(owner, "grouping", expected, scheme.name, hint=hint)
 
     def _splits_keys(self) -> bool:
         if self._plan is not None:
@@ -271,45 +339,15 @@ class GroupedFrame:
         return grouping_for(self._grouping, self._workers, seed=self._seed).splits_keys
 
     def __repr__(self) -> str:
-        keys = ", ".join(self._by)
-        merged, whole = (
-            repr(default) if self._grouping is None else repr(self._grouping)
-            for default in (_MERGED, _WHOLE)
-        )
-        how = merged if merged == whole else f"{merged} ({whole} for apply_in_arrow)"
         return (
-            f"GroupedFrame(by {keys}; {self._workers} workers; rows placed by {how}, "
-            "partial results merged by key)"
+            f"GroupedFrame(by {', '.join(self._by)}; {self._workers} workers; "
+            f"rows placed by {self._how()}, partial results merged by key)"
         )
 
-
-def _struct_type(owner: str, parameter: str, schema: object) -> StructType:
-    """Return the schema as Spark's type, however it was given."""
-    if isinstance(schema, pa.Schema):
-        schema = from_arrow_schema(schema)
-    elif isinstance(schema, str):
-        schema = StructType.fromDDL(schema)
-    if not isinstance(schema, StructType) or not schema.fields:
-        expected = "a StructType, an Arrow schema or DDL text with at least one column"
-        raise InvalidParameterError(owner, parameter, expected, schema)
-    return schema
-
-
-def _arrow(schema: StructType) -> pa.Schema:
-    # Spark 4.1 knows UTC alone, later versions have to be told.
-    if "timezone" in signature(to_arrow_schema).parameters:
-        return to_arrow_schema(schema, timezone="UTC")
-    return to_arrow_schema(schema)
-
-
-def _map_in_arrow(df: DataFrame, step: Step, schema: StructType) -> DataFrame:
-    """Run ``step`` on batches with the columns of ``df``, whatever they are called."""
-    # Spark's mapInArrow does not find columns with a dot in their name.
-    numbered = df.toDF(*(f"c{i}" for i in range(len(df.columns))))
-    return numbered.mapInArrow(with_names(step, df.columns), schema)
-
-
-def _unused(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    def _how(self) -> str:
+        if self._given_plan is not None:
+            return repr(self._given_plan)
+        later = "" if self._plan_path is None else f", learned in {self._plan_path} while it runs"
+        if self._grouping is None:
+            return f"{_MERGED!r} ({_WHOLE!r} for apply_in_arrow){later}"
+        return f"{self._grouping!r}{later}"

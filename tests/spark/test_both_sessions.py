@@ -1,0 +1,154 @@
+"""One body for both kinds of session: classic here, Spark Connect in ``test_connect``."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyspark.sql.functions as sf
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import Column, DataFrame, SparkSession
+
+import unskew.spark as us
+from unskew.spark.keys import identity
+from unskew.spark.learning import learn_plan
+from unskew.spark.schemes import RUNNABLE, grouping_for
+
+# Spark's Python workers cannot import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+WORKERS = 4
+ROWS = 12_000
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> DataFrame:
+    """Rows of which half have the key null."""
+    key = sf.when(sf.col("id") % 2 == 1, sf.concat(sf.lit("k"), sf.col("id") % 101))
+    amount = (sf.col("id") * 7919 % 1009).cast("double")
+    numbers = spark.range(ROWS, numPartitions=3)
+    return numbers.select(key.alias("user"), "id", amount.alias("amount"))
+
+
+def plain(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+
+
+def totals() -> list[Column]:
+    return [us.count().alias("n"), us.sum("id").alias("total")]
+
+
+def content(df: DataFrame) -> list[str]:
+    return sorted(map(repr, map(tuple, df.collect())))
+
+
+def whole_group(table: pa.Table) -> pa.Table:
+    total = pc.sum(table["id"])
+    return pa.table({"user": table["user"][:1], "n": [table.num_rows], "total": [total.as_py()]})
+
+
+def test_the_session_is_of_the_kind_that_was_asked_for(session_kind: str) -> None:
+    assert session_kind == os.environ.get("UNSKEW_TEST_SESSION", "classic")
+
+
+@pytest.mark.parametrize("grouping", RUNNABLE)
+def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> None:
+    placed = us.balance(rows, "user", WORKERS, grouping=grouping)
+    assert placed.schema == rows.schema
+    workers = placed.select(sf.spark_partition_id().alias("worker"), "id")
+    found = workers.groupBy("worker").agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+    loads = {row["worker"]: row["n"] for row in found.collect()}
+    assert set(loads) <= set(range(WORKERS))
+    assert sum(loads.values()) == ROWS
+    assert sum(row["total"] for row in found.collect()) == ROWS * (ROWS - 1) // 2
+    if grouping in ("wrap", "shuffle"):
+        assert max(loads.values()) < 1.1 * ROWS / WORKERS
+    if grouping in ("key", "distribution-aware"):  # half of all rows have one key
+        assert max(loads.values()) >= ROWS // 2
+
+
+@pytest.mark.usefixtures("adaptive")
+@pytest.mark.parametrize("grouping", ["wrap", "partial-key", "distribution-aware", "shuffle"])
+def test_agg_is_the_plain_group_by(rows: DataFrame, grouping: str) -> None:
+    grouped = us.group_by(rows, "user", WORKERS, grouping=grouping)
+    assert content(grouped.agg(*totals())) == content(plain(rows))
+
+
+@pytest.mark.usefixtures("adaptive")
+@pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
+def test_apply_is_the_plain_group_by(rows: DataFrame, grouping: str) -> None:
+    means = us.group_by(rows, "user", WORKERS, grouping=grouping).apply(
+        us.Mean("amount"), "mean double"
+    )
+    # Whole numbers: the sum of doubles is exact in any order.
+    assert content(means) == content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
+
+
+@pytest.mark.usefixtures("adaptive")
+def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame) -> None:
+    schema = "user string, n long, total long"
+    wholes = us.group_by(rows, "user", WORKERS).apply_in_arrow(whole_group, schema)
+    assert content(wholes) == content(plain(rows))
+
+
+@pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
+def test_a_salt_keeps_every_row_and_merges_to_the_plain_group_by(
+    rows: DataFrame, grouping: str
+) -> None:
+    salted = us.salt(rows, "user", WORKERS, grouping=grouping)
+    parts = salted.groupBy("user", "salt").agg(sf.count("*").alias("n"), sf.sum("id").alias("t"))
+    merged = parts.groupBy("user").agg(sf.sum("n").alias("n"), sf.sum("t").alias("total"))
+    assert content(merged) == content(plain(rows))
+    per_user = salted.groupBy("user").agg(sf.count_distinct("salt").alias("salts"))
+    hottest = per_user.where("user IS NULL").collect()[0]["salts"]
+    assert 2 <= hottest <= WORKERS
+
+
+def test_a_saved_plan_is_used_again(rows: DataFrame, tmp_path: Path) -> None:
+    scheme = grouping_for("wrap", WORKERS)
+    us.save_plan(
+        tmp_path / "plan.json",
+        learn_plan(rows, identity(rows, "user"), scheme, how="sample"),
+        by="user",
+    )
+    saved = us.load_plan(tmp_path / "plan.json")
+    assert saved.plan.n_split_keys >= 1
+    assert content(us.group_by(rows, "user", WORKERS, plan=saved).agg(*totals())) == content(
+        plain(rows)
+    )
+
+
+def test_a_stream_learns_its_plan_and_is_the_plain_query(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    for part in range(3):
+        rows.where(sf.col("id") % 3 == part).coalesce(1).write.mode("append").parquet(
+            str(tmp_path / "in")
+        )
+    reader = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1)
+    stream = reader.parquet(str(tmp_path / "in"))
+    plans = tmp_path / "plans"
+    counted = us.group_by(stream, "user", WORKERS, plan_path=plans).agg(*totals())
+    writer = counted.writeStream.format("memory").queryName("both_sessions").outputMode("complete")
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        query.processAllAvailable()
+        wait_for(lambda: len(us.read_epochs(plans)) >= 3)
+    finally:
+        query.stop()
+    assert content(spark.table("both_sessions")) == content(plain(rows))
+    epochs = us.read_epochs(plans)
+    assert [epoch.batch for epoch in epochs] == [0, 1, 2]
+    assert (epochs[0].next_version, sum(epoch.rows for epoch in epochs)) == (1, ROWS)
+
+
+def wait_for(found: Callable[[], bool]) -> None:
+    """Wait for what the listener, a thread of its own, has to do."""
+    deadline = time.monotonic() + 60
+    while not found():
+        assert time.monotonic() < deadline, "the plan loop did nothing for 60 s"
+        time.sleep(0.05)

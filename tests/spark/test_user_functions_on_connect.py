@@ -1,0 +1,36 @@
+"""Stats rows, loads and running states pass the tests of a classic session on Connect too."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
+HERE = Path(__file__).parent
+TESTS = (
+    "test_work_stats.py::test_stats_of_a_batch_arrive_and_the_result_is_as_promised",
+    "test_work_stats.py::test_stats_of_a_stream_arrive_with_its_progress",
+    "test_loads_report.py::test_a_python_step_tells_its_rows_and_its_seconds",
+    "test_loads_report.py::test_asking_too_early_is_an_error_and_later_it_is_not",
+    "test_grouped_streams.py::test_apply_gives_out_what_a_running_aggregation_of_spark_gives_out",
+)
+
+
+@pytest.mark.skipif(bool(MISSING), reason=f"Spark Connect needs {', '.join(MISSING)}")
+def test_user_functions_run_through_connect_as_they_do_without() -> None:
+    env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "UNSKEW_TEST_SESSION": "connect"}
+    tests = [str(HERE / test) for test in TESTS]
+    done = subprocess.run(  # noqa: S603 (our own tests)
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests],
+        env=env,
+        cwd=HERE.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert f"{len(TESTS)} passed" in done.stdout
