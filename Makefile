@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint types layers unit bench clean
+.PHONY: help demo simulate test lint types layers unit bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -15,7 +15,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[plots,sketches,spark]" --group dev
 	@touch $@
 
-demo: $(STAMP) ## compare all groupings on a skewed stream and write report.html
+demo: $(STAMP) ## a skewed job on real Spark, placed in three ways; then simulate
+	$(BIN)/python examples/spark_demo.py
+	$(MAKE) --no-print-directory simulate
+
+simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.html
 	$(BIN)/unskew compare --workers 20 --sources 5 \
 	  --stream zipf:keys=100000,exponent=1.4,messages=2000000 --seed 1 --report report.html
 
