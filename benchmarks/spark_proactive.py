@@ -23,7 +23,7 @@ from unskew.spark.cost_messages import matrices_of
 from unskew.spark.mapping import map_rows
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 IN_TURN, PROACTIVE = "shuffle", "proactive-shuffle"
 ROUNDS, IDEAL_SECONDS, SOURCES = 5, 10, 4

@@ -20,7 +20,7 @@ from benchmarks.spark_proactive import CLASSES, IN_TURN, PROACTIVE, SOURCES
 from unskew.spark.epochs import Epoch, read_epochs
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 Classes: TypeAlias = Sequence[tuple[str, float, int]]
 

@@ -134,5 +134,6 @@ def _print(
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    main(*(int(number) for number in arguments[:2]), *arguments[2:])  # type: ignore[arg-type]
+    given = sys.argv[1:]
+    rows, rounds = (*map(int, given[:2]), *(ROWS, ROUNDS)[len(given[:2]) :])
+    main(rows, rounds, *given[2:])

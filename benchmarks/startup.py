@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _python(*arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)  # noqa: S603
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -145,7 +145,5 @@ def test_a_universal_member_makes_two_keys_meet_no_more_than_by_chance(
 
 def test_identities_are_the_same_in_another_process() -> None:
     code = "from unskew.hashing import identities; print(identities(['a', 'ü', '']).tolist())"
-    other = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(identities(["a", "ü", ""]).tolist())

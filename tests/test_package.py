@@ -16,7 +16,5 @@ def test_importing_unskew_loads_neither_spark_nor_plotting() -> None:
         "unskew.PartialKey, unskew.simulate, unskew.zipf\n"
         "print([name for name in ('pyspark', 'plotly', 'pandas') if name in sys.modules])\n"
     )
-    run = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

@@ -15,7 +15,7 @@ SMALL = ["--stream", "zipf:keys=100,messages=2000"]
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(  # noqa: S603
+    return subprocess.run(
         [*UNSKEW, *arguments],
         capture_output=True,
         env={**os.environ, **environment},
@@ -40,7 +40,7 @@ def test_a_bad_name_ends_with_code_2_and_one_line() -> None:
 
 @pytest.mark.parametrize("more", [["--json"], []], ids=["json", "table"])
 def test_a_reader_that_goes_away_is_no_drama(more: list[str]) -> None:
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [*UNSKEW, "simulate", "-g", "key", "-w", "20000", *SMALL, *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -55,7 +55,7 @@ def test_a_reader_that_goes_away_is_no_drama(more: list[str]) -> None:
 
 def test_an_interrupt_stops_with_code_130_one_word_and_no_report(tmp_path: Path) -> None:
     report = tmp_path / "out.html"
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [*UNSKEW, "simulate", "-g", "key", "--stream", "zipf:keys=1000,messages=100G",
          "--report", str(report)],
         stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ def test_closed_output_is_no_error() -> None:
     command = [*UNSKEW, "simulate", "-g", "key", *SMALL]
     script = "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])"
     for more in ([], ["--json"]):
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [sys.executable, "-c", script, *command, *more], capture_output=True, check=False
         )
         assert (done.returncode, done.stderr) == (0, b"")
@@ -83,7 +83,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [*UNSKEW, "simulate", "-g", "key", *SMALL, "--json"],
             stdout=full,
             stderr=subprocess.PIPE,
@@ -110,5 +110,5 @@ def test_help_loads_no_compiler_and_no_plots() -> None:
         "loaded = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(loaded & {'numba', 'numpy', 'pyarrow', 'plotly', 'llvmlite'}, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"set()\n")

@@ -56,7 +56,7 @@ def test_no_command_prints_the_help(capsys: Capture) -> None:
 def test_every_option_has_a_help_text_with_its_default(command: str) -> None:
     from typer.main import get_command
 
-    for option in get_command(app).commands[command].params:  # type: ignore[attr-defined]
+    for option in get_command(app).commands[command].params:  # type: ignore[attr-defined] # of a group
         told = option.show_default and option.default is not None
         assert option.help, option.name
         assert told or "Default:" in option.help, option.name

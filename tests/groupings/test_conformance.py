@@ -110,7 +110,7 @@ def test_the_same_seed_gives_the_same_routes_in_another_process(spec: str) -> No
         "print(grouping.route_many(keys).tolist())\n"
     )
     # Another hash salt would show any use of Python's own hash().
-    other = subprocess.run(  # noqa: S603
+    other = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONHASHSEED": "12345", "PATH": ""},
         capture_output=True,
@@ -125,7 +125,7 @@ def test_a_pickle_made_mid_stream_goes_on_alike(spec: str) -> None:
     keys = zipf_keys(6_000, seed=5)
     grouping = ready(spec, 8)
     grouping.route_many(keys[:3_000])
-    copy = pickle.loads(pickle.dumps(grouping))  # noqa: S301 (our own bytes)
+    copy = pickle.loads(pickle.dumps(grouping))
     assert copy.route_many(keys[3_000:]).tolist() == grouping.route_many(keys[3_000:]).tolist()
 
 
@@ -213,9 +213,10 @@ def test_defaults_in_the_registry_are_those_of_the_class() -> None:
 
 
 def test_bad_workers_are_refused(spec: str) -> None:
-    for bad in (0, -3, 2.5, True, "8"):
+    values: tuple[Any, ...] = (0, -3, 2.5, True, "8")
+    for bad in values:
         with pytest.raises(InvalidParameterError, match="n_workers must be an int >= 1"):
-            make_grouping(spec, bad)  # type: ignore[arg-type]
+            make_grouping(spec, bad)
 
 
 def test_bad_keys_and_weights_are_refused(spec: str) -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -86,11 +88,11 @@ def test_figure_4_universal_never_beats_the_worst_of_dkg(
     assert table_1["universal"][:, 1].min() >= table_1["dkg"][:, 1].max() - 1.0
 
 
-def mean_imbalance(exponent: float, k: int, runs: int = 12, **parameters: object) -> float:
+def mean_imbalance(exponent: float, k: int, runs: int = 12, **parameters: Any) -> float:
     total = 0.0
     for run in range(runs):
         stream = zipf_stream(exponent, 500 + run)
-        grouping = DistributionAware(k, seed=run, **parameters)  # type: ignore[arg-type]
+        grouping = DistributionAware(k, seed=run, **parameters)
         total += imbalance(grouping.learn(stream[:LEARN]).build(), stream[LEARN:])
     return total / runs
 
@@ -152,6 +154,6 @@ def test_before_it_has_learned_it_hashes() -> None:
         ({"buckets_per_worker": 0}, "buckets_per_worker must be an int >= 1, got 0"),
     ],
 )
-def test_bad_parameters_are_refused(parameters: dict[str, float], message: str) -> None:
+def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        DistributionAware(5, **parameters)  # type: ignore[arg-type]
+        DistributionAware(5, **parameters)

@@ -346,7 +346,7 @@ def test_keys_are_on_fewer_workers_than_with_shuffle_and_on_more_than_with_parti
         ({"old_every": float("inf")}, "old_every"),
     ],
 )
-def test_bad_parameters_are_named(parameters: dict[str, object], named: str) -> None:
+def test_bad_parameters_are_named(parameters: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameterError) as error:
-        DynamicKey(4, **parameters)  # type: ignore[arg-type]
+        DynamicKey(4, **parameters)
     assert error.value.parameter == named

@@ -80,7 +80,7 @@ def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
     costs = np.random.default_rng(1).uniform(1, 64, 400)
     grouping = FullKnowledge(5, speeds=[1, 2, 1, 2, 1])
     grouping.route_many(np.arange(200), weights=costs[:200])
-    copy = pickle.loads(pickle.dumps(grouping))  # noqa: S301 (our own bytes)
+    copy = pickle.loads(pickle.dumps(grouping))
     rest = (np.arange(200), costs[200:])
     ours, theirs = (one.route_many(rest[0], weights=rest[1]) for one in (grouping, copy))
     assert ours.tolist() == theirs.tolist()

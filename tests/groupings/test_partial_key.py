@@ -1,5 +1,6 @@
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,9 +134,9 @@ def test_probing_never_is_the_local_load() -> None:
         ({"probe_every": 0}, "probe_every must be an int >= 1"),
     ],
 )
-def test_bad_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
+def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        PartialKey(5, **parameters)  # type: ignore[arg-type]
+        PartialKey(5, **parameters)
 
 
 def test_a_single_worker_needs_no_second_choice() -> None:

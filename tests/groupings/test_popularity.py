@@ -1,4 +1,5 @@
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,7 +239,7 @@ def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
     keys = zipf_keys(60_000)
     grouping = Popularity(10, adaptive=True, interval=64, threshold_bits=3)
     grouping.route_many(keys[:30_000])
-    copy = pickle.loads(pickle.dumps(grouping))  # noqa: S301 (our own bytes)
+    copy = pickle.loads(pickle.dumps(grouping))
     assert np.array_equal(copy.route_many(keys[30_000:]), grouping.route_many(keys[30_000:]))
     assert copy.switches == grouping.switches
 
@@ -256,7 +257,7 @@ def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
         ({"memory_weight": float("nan")}, "memory_weight"),
     ],
 )
-def test_bad_parameters_are_named(parameters: dict[str, object], named: str) -> None:
+def test_bad_parameters_are_named(parameters: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameterError) as error:
-        Popularity(4, **parameters)  # type: ignore[arg-type]
+        Popularity(4, **parameters)
     assert error.value.parameter == named

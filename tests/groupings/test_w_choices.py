@@ -103,7 +103,7 @@ def test_pieces_single_rows_and_copies_in_between_give_the_same_answers(
     at_once = scheme(n_workers).route_many(keys).tolist()
     grouping = scheme(n_workers)
     pieces = grouping.route_many(keys[:cut]).tolist()
-    unpickled = pickle.loads(pickle.dumps(grouping))  # noqa: S301 (our own bytes)
+    unpickled = pickle.loads(pickle.dumps(grouping))
     copied = copy.deepcopy(grouping)
     assert pieces + unpickled.route_many(keys[cut:]).tolist() == at_once
     assert pieces + [copied.route(int(key)) for key in keys[cut:]] == at_once

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,9 +171,9 @@ def test_progress_counts_every_row() -> None:
         ({"deal": "random"}, "deal must be one of 'turn', 'key'"),
     ],
 )
-def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        simulate(PartialKey(5), STREAM, **arguments)  # type: ignore[arg-type]
+        simulate(PartialKey(5), STREAM, **arguments)
 
 
 def test_a_stream_without_rows_is_refused() -> None:

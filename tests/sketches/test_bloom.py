@@ -56,7 +56,7 @@ def test_an_empty_filter_claims_nothing() -> None:
 def test_text_is_found_after_a_pickle() -> None:
     added = Bloom(10)
     added.add("hot")
-    again = pickle.loads(pickle.dumps(added))  # noqa: S301 (our own bytes)
+    again = pickle.loads(pickle.dumps(added))
     assert "hot" in again
     assert repr(again) == "Bloom(10, false_positive_rate=0.01, seed=0)"
 

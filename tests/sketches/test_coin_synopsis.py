@@ -1,6 +1,7 @@
 import itertools
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,7 +237,7 @@ def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
     rows = np.random.default_rng(3).zipf(1.5, 20_000).astype(np.int64)
     synopsis = CoinSynopsis(threshold_bits=2, decline=0.05)
     synopsis.update_many(rows[:10_000])
-    copy = pickle.loads(pickle.dumps(synopsis))  # noqa: S301 (our own bytes)
+    copy = pickle.loads(pickle.dumps(synopsis))
     assert copy.update_many(rows[10_000:]) == synopsis.update_many(rows[10_000:])
     assert np.array_equal(copy.hot_ids(), synopsis.hot_ids())
 
@@ -278,9 +279,9 @@ def test_rates_follow_from_the_frequency() -> None:
         ({"seed": "x"}, "seed"),
     ],
 )
-def test_bad_parameters_are_named(parameters: dict[str, object], named: str) -> None:
+def test_bad_parameters_are_named(parameters: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameterError) as error:
-        CoinSynopsis(**parameters)  # type: ignore[arg-type]
+        CoinSynopsis(**parameters)
     assert error.value.parameter == named
 
 

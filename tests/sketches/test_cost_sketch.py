@@ -117,7 +117,7 @@ def _cells(sketch: CostSketch) -> np.ndarray[tuple[int, ...], np.dtype[np.float6
 
 def test_a_pickled_sketch_estimates_alike() -> None:
     sketch = sketch_of([(1, 4.0), (2, 8.0)])
-    copy = pickle.loads(pickle.dumps(sketch))  # noqa: S301 (our own bytes)
+    copy = pickle.loads(pickle.dumps(sketch))
     assert copy.estimate_many([1, 2, 3]).tolist() == sketch.estimate_many([1, 2, 3]).tolist()
 
 

@@ -67,7 +67,7 @@ def run_driver() -> Callable[..., Reports]:
     def run(program: str, *arguments: object) -> Reports:
         command = [sys.executable, "-m", f"tests.spark.cluster.{program}", *map(str, arguments)]
         env = {name: os.environ[name] for name in os.environ if name not in _NOT_PASSED_ON}
-        done = subprocess.run(  # noqa: S603 (our own program)
+        done = subprocess.run(
             command,
             cwd=_HERE.parents[1],
             env=env,

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from unskew.spark.aggregator import Aggregator, State
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 class SumAndCount(Aggregator):

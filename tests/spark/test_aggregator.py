@@ -106,12 +106,12 @@ class _Distance(_Sum):
 
 
 class _CountsBatches(_Sum):
-    def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002
+    def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002 (the contract)
         return (state[0] + 1,)
 
 
 class _Overwrites(_Sum):
-    def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002
+    def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002 (the contract)
         return (sum(batch["x"].to_pylist()),)
 
 
@@ -243,7 +243,7 @@ def test_memory_is_let_go_when_there_are_many_keys(monkeypatch: pytest.MonkeyPat
 
 def test_a_state_that_does_not_fit_its_schema_is_named() -> None:
     class Wrong(_Sum):
-        def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002
+        def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002 (the contract)
             return ("many",)
 
     state = pa.field("s", pa.struct(list(Wrong.state_schema)))
@@ -287,7 +287,7 @@ def test_results_of_the_same_type_of_spark_are_taken_and_others_refused() -> Non
 
 
 def test_shipped_aggregators_pickle() -> None:
-    top = pickle.loads(pickle.dumps(TopRows("x", "word", k=2)))  # noqa: S301 (our own bytes)
+    top = pickle.loads(pickle.dumps(TopRows("x", "word", k=2)))
     assert (top.column, top.label_column, top.k) == ("x", "word", 2)
 
 
@@ -301,7 +301,7 @@ import unskew.spark._work_step, unskew.spark._whole_groups, unskew.spark._stats_
 import unskew.spark.example_aggregators
 print(sorted({"numba", "pyspark", "pandas"} & set(sys.modules)))
 """
-    done = subprocess.run(  # noqa: S603 (our own program)
+    done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"

@@ -19,7 +19,7 @@ from unskew.spark.learning import learn_plan
 from unskew.spark.schemes import RUNNABLE, grouping_for
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 WORKERS = 4
 ROWS = 12_000

@@ -15,7 +15,7 @@ BODY = Path(__file__).with_name("test_both_sessions.py")
 @pytest.mark.skipif(bool(MISSING), reason=f"Spark Connect needs {', '.join(MISSING)}")
 def test_the_body_for_both_kinds_of_session_passes_through_connect() -> None:
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "UNSKEW_TEST_SESSION": "connect"}
-    done = subprocess.run(  # noqa: S603 (our own tests)
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", BODY],
         env=env,
         capture_output=True,

@@ -20,7 +20,7 @@ from unskew.spark.cost_messages import GivenControl, matrices_of
 from unskew.spark.cost_rounds import learn_costs, place_by_schedule
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 WORKERS, ROWS, PART = 4, 8000, 0.05
 MATRICES = matrices_of(ProactiveShuffle(WORKERS))

@@ -33,7 +33,7 @@ from unskew.spark.learning import learn_plan
 from unskew.spark.schemes import grouping_for
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_the_example_gives_what_plain_spark_gives(
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
     example: Any = importlib.import_module("spark_group_by")
-    cloudpickle.register_pickle_by_value(example)  # type: ignore[no-untyped-call]
+    cloudpickle.register_pickle_by_value(example)
     df, results = example.sales(spark), example.main(spark)
     users = df.groupBy("user")
     counts = users.agg(sf.count("*"), sf.sum("price"))

@@ -37,7 +37,7 @@ from unskew.spark.loads import Loads
 from unskew.spark.schemes import grouping_for
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ from unskew.spark.saved_plans import PlanStore
 from unskew.spark.schemes import grouping_for
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 _WORKERS = 4
 

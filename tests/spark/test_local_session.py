@@ -33,7 +33,7 @@ def test_workers_run_this_python_although_another_comes_first_on_the_path(tmp_pa
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
     env["PATH"] = f"{tmp_path}{os.pathsep}{env['PATH']}"
     env.pop("SPARK_LOCAL_IP", None)
-    done = subprocess.run(  # noqa: S603 (our own program)
+    done = subprocess.run(
         [sys.executable, "-c", WORK + FRESH], env=env, capture_output=True, text=True, check=False
     )
     expected = ["True", "false", "127.0.0.1", "fresh", "3", "true"]

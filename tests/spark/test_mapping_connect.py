@@ -68,7 +68,7 @@ MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(
 @pytest.mark.skipif(bool(MISSING), reason=f"Spark Connect needs {', '.join(MISSING)}")
 def test_mapping_runs_through_connect(tmp_path: Path) -> None:
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(  # noqa: S603 (our own program)
+    done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],
         env=env,
         capture_output=True,

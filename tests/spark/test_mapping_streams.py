@@ -25,7 +25,7 @@ from unskew.spark.loads import Loads
 from unskew.spark.mapping import map_batches, map_rows
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 WORKERS, ROWS, WINDOW = 4, 400, 20
 GROUPING = f"proactive-shuffle:window={WINDOW}"

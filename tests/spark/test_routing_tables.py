@@ -6,6 +6,7 @@ import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings.dealing import deal_planned, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
 from unskew.hashing import Ids, identities
@@ -29,7 +30,8 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 
 def learned(ids: Ids, name: str) -> Plan:
     grouping = grouping_for(name, WORKERS)
-    return grouping.learn(ids).build().plan  # type: ignore[attr-defined,no-any-return]
+    assert isinstance(grouping, PlannedGrouping)
+    return grouping.learn(ids).build().plan
 
 
 def routed(spark: SparkSession, rows: DataFrame, plan: Plan) -> tuple[Ids, np.ndarray, np.ndarray]:

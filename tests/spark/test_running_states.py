@@ -56,7 +56,7 @@ def test_results_after_every_batch_are_those_of_all_rows_so_far(batches: list[li
     finish = finish_step(top, packing, fields)
     handle = _Handle()
     processor = MergedStates(top, packing)
-    processor.init(handle)  # type: ignore[arg-type]
+    processor.init(handle)  # type: ignore[arg-type] # what it uses of one
     so_far: dict[Any, list[float]] = {}
     value = 0.0
     for keys in batches:

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pyspark.sql.functions as sf
 import pytest
@@ -114,7 +115,7 @@ def test_streaming_state_lies_where_it_was_planned(
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(
-    rows: DataFrame, arguments: dict[str, object], message: str
+    rows: DataFrame, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        salt(rows, **{"by": "key", "grouping": "key", **arguments})  # type: ignore[arg-type]
+        salt(rows, **{"by": "key", "grouping": "key", **arguments})

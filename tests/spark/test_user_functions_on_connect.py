@@ -23,7 +23,7 @@ TESTS = (
 def test_user_functions_run_through_connect_as_they_do_without() -> None:
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "UNSKEW_TEST_SESSION": "connect"}
     tests = [str(HERE / test) for test in TESTS]
-    done = subprocess.run(  # noqa: S603 (our own tests)
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests],
         env=env,
         cwd=HERE.parents[1],

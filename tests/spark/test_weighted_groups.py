@@ -40,7 +40,7 @@ from unskew.spark.placement import route
 from unskew.spark.weighting import WEIGHABLE
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 WORKERS = 4
 KEYS, SLOW, TIMES = 400, 8, 20

@@ -16,7 +16,7 @@ from unskew.spark.placement import balance
 from unskew.spark.work_stats import WorkerStats, map_with_stats, observed_stats
 
 # Spark's Python workers cannot import this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 _WORKERS = 8
 _KILOBYTES = 64

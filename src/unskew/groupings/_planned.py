@@ -135,7 +135,7 @@ class PlannedGrouping(LearnedGrouping):
             workers.add(int(plan.slot_workers[slot]))
         return tuple(sorted(workers))
 
-    def for_source(self, source: int, n_sources: int) -> Self:  # noqa: ARG002
+    def for_source(self, source: int, n_sources: int) -> Self:
         """Return an object of its own that follows the same plan and has sent nothing yet."""
         own = copy.copy(self)
         own._summary = self._summary.copy()

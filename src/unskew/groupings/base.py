@@ -82,7 +82,7 @@ class Grouping(ABC):
         """Return every worker that may hold state of ``key``: a merge has to visit them all."""
         return self._candidates(identities([key])[0])
 
-    def for_source(self, source: int, n_sources: int) -> Self:  # noqa: ARG002 (for subclasses)
+    def for_source(self, source: int, n_sources: int) -> Self:
         """Return an object of its own for one of ``n_sources`` sources, in the present state."""
         return self if self.shares_state else copy.deepcopy(self)
 

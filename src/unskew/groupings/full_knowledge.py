@@ -69,10 +69,10 @@ class FullKnowledge(Grouping):
             raise InvalidParameterError(type(self).__name__, "speeds", expected, speeds)
         return factors
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _assign_greedily(self._loads, self._factors, self.seed % self.n_workers, weights, out)
 
-    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return tuple(range(self.n_workers))
 
 

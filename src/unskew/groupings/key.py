@@ -60,7 +60,7 @@ class KeyGrouping(Grouping):
         """Return the one worker of ``key``."""
         return (self.route(key),) if self.reads_keys else self._candidates(identity(key))
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _hash_modulo(ids, self._hash_seed, np.uint64(self.n_workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ class Modulo(Grouping):
     paper: ClassVar[str] = "baseline (Rivetti et al. 2015)"
     splits_keys: bool = False
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _modulo(ids, np.uint64(self.n_workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:

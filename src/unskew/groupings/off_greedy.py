@@ -44,7 +44,7 @@ class OffGreedy(OfflineGrouping):
         self._placed = new_table(ids.size)
         _put_all(self._placed, ids, longest_first(loads, self.n_workers))
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _look_up(ids, self._placed, self._hash_seed, np.uint64(self.n_workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ class OnGreedy(RememberingGrouping):
         loads = self._loads.for_weights(weights)
         return _choose_least(ids, weights, self._chosen, loads, out)
 
-    def _choices(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+    def _choices(self, key_id: np.uint64) -> tuple[int, ...]:
         return tuple(range(self.n_workers))
 
 

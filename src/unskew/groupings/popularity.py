@@ -168,7 +168,7 @@ class Popularity(Grouping):
         threshold_bits, decline = rates_for(self._threshold)
         return (threshold_bits if self.threshold_bits is None else self.threshold_bits), decline
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         records = self.interval if self.adaptive else _ENDLESS
         done = 0
         while done < ids.size:

@@ -203,10 +203,10 @@ class ProactiveShuffle(Grouping):
             raise InvalidParameterError(type(self).__name__, parameter, expected, got)
         return numbers
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _assign_many(self.machines, self._requests, ids, out)
 
-    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return tuple(range(self.n_workers))
 
 

@@ -41,10 +41,10 @@ class Shuffle(Grouping):
         own._next = (self._next + source * self.n_workers // n_sources) % self.n_workers
         return own
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         self._next = _deal(self._next, self.n_workers, out)
 
-    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return tuple(range(self.n_workers))
 
 

@@ -28,8 +28,8 @@ class Single(Grouping):
     paper: ClassVar[str] = "baseline (SIA, Rivetti et al. 2015)"
     splits_keys: bool = False
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         out[:] = 0
 
-    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:  # noqa: ARG002
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return (0,)

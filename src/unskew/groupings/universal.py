@@ -39,7 +39,7 @@ class Universal(Grouping):
         super().__init__(n_workers, seed=seed)
         self._member = derive_seeds(seed, 3, purpose="universal")
 
-    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:  # noqa: ARG002
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _universal_many(ids, self._member, np.uint64(self.n_workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:

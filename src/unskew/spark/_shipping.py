@@ -28,7 +28,7 @@ def shipped(step: Step) -> Step:
     >>> list(shipped(double)([1, 2]))
     [2, 4]
     """
-    packed = cloudpickle.dumps(step)  # type: ignore[no-untyped-call]
+    packed = cloudpickle.dumps(step)
 
     # Only names of its own: a global of this module would have to be imported over there. Hints,
     # from which Spark reads the kind of an arrow_udf, are text for the same reason.

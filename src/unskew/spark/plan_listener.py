@@ -74,13 +74,13 @@ class PlanListener(StreamingQueryListener):
         self.loops: dict[str, tuple[Loop, ReadReport]] = {}
         self._failed: set[str] = set()
 
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
+    def onQueryStarted(self, event: Any) -> None:
         """Do nothing: a loop begins with the first report."""
 
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+    def onQueryIdle(self, event: Any) -> None:
         """Do nothing: no rows, nothing to learn."""
 
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+    def onQueryProgress(self, event: Any) -> None:
         """Hand the reports of a micro-batch over."""
         progress = event.progress
         for name in set(self.loops).intersection(progress.observedMetrics):
@@ -92,7 +92,7 @@ class PlanListener(StreamingQueryListener):
             except Exception:
                 self._log_once(name)
 
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+    def onQueryTerminated(self, event: Any) -> None:
         """Let the loops of this run rest."""
         for loop, _ in list(self.loops.values()):
             loop.rest(str(event.runId))

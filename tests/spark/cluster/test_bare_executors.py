@@ -14,9 +14,7 @@ from unskew.spark.schemes import IN_TURN, PLANNED
 
 def bare_python(folder: Path) -> Path:
     """Make an environment in which nothing is installed, not even pip."""
-    subprocess.run(  # noqa: S603 (our own program)
-        [sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True
-    )
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder / "bin" / "python"
 
 

@@ -19,7 +19,7 @@ def kill_at(moment: str, folder: Path) -> None:
     command = [sys.executable, "-m", "tests.spark.cluster.killed_driver", str(folder), moment]
     log = folder / "log"
     with log.open("w") as output:
-        driver = subprocess.Popen(  # noqa: S603 (our own program)
+        driver = subprocess.Popen(
             command, cwd=_ROOT, stdout=output, stderr=output, start_new_session=True
         )
     try:

@@ -161,7 +161,7 @@ def _executor() -> int:
 
 def _ps(pid: int, field: str) -> str:
     command = ["ps", "-ww", "-o", f"{field}=", "-p", str(pid)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
