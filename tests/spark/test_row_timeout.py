@@ -1,4 +1,5 @@
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,25 @@ def test_a_function_that_catches_every_exception_is_stopped_all_the_same() -> No
 
     with pytest.raises(RowTimeout):
         limited(stubborn, 0.02)
+
+
+def test_an_alarm_that_rings_while_an_object_is_freed_rings_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Slow:
+        def __del__(self) -> None:
+            time.sleep(0.5)
+
+    lost: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+
+    def frees_and_hangs() -> None:
+        Slow()
+        time.sleep(60)
+
+    with pytest.raises(RowTimeout):
+        limited(frees_and_hangs, 0.02)
+    assert len(lost) == 1
 
 
 def test_each_row_has_the_whole_time_and_nothing_rings_afterwards() -> None:

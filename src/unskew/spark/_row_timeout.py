@@ -57,7 +57,8 @@ class TimeLimit:
     def start(self, rows: int = 1) -> None:
         """Give the function the time for so many rows from now on."""
         if self._seconds is not None:
-            signal.setitimer(signal.ITIMER_REAL, self._seconds * rows)
+            # Rings again after as long: Python loses what is raised while it frees an object.
+            signal.setitimer(signal.ITIMER_REAL, self._seconds * rows, self._seconds * rows)
 
     def __exit__(
         self,

@@ -18,7 +18,8 @@ class Written(NamedTuple):
 
 def as_text(written: Written) -> str:
     """Return the text of a file: its hash, its revision, its lines, none of which may break."""
-    text = "\n".join([str(written.revision), *written.lines])
+    # All digits, so that the order of the text is that of the numbers, for readers that sort text.
+    text = "\n".join([f"{written.revision:019d}", *written.lines])
     return f"{_hash(text)}\n{text}"
 
 

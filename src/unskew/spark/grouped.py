@@ -31,9 +31,10 @@ from unskew.spark.key_costs import KeyCosts
 from unskew.spark.keys import By, check_by, quoted
 from unskew.spark.loads import Loads
 from unskew.spark.placement import check_plan_for, route
+from unskew.spark.plan_makers import LEARNING
 from unskew.spark.saved_plans import SavedPlan, key_types
 from unskew.spark.schemes import IN_TURN, ONLINE, RUNNABLE, grouping_for
-from unskew.spark.streaming import LEARNING, place_stream
+from unskew.spark.streaming import place_stream
 from unskew.spark.weighting import busy_imbalance, check_weight, not_measurable
 
 _MERGED = "wrap"

@@ -17,7 +17,6 @@ from unskew.spark.observing import hot_counts, place_column, place_counts
 from unskew.spark.placement import check_deal_by, free_names
 from unskew.spark.plan_listener import WORK_SUFFIX, follow
 from unskew.spark.plan_loop import NO_PLAN, PlanLoop
-from unskew.spark.plan_makers import LEARNING as LEARNING
 from unskew.spark.plan_makers import PlanMaker
 from unskew.spark.routing_tables import with_planned_worker
 from unskew.spark.row_contents import content_position, likely_columns
