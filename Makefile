@@ -12,7 +12,7 @@ help: ## list the targets
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[plots,sketches,spark]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	@touch $@
 
 demo: $(STAMP) ## a skewed job on real Spark, placed in three ways; then simulate
