@@ -35,8 +35,10 @@ types: $(STAMP)
 layers: $(STAMP)
 	$(BIN)/lint-imports
 
+# Each of the many Java processes lives for a minute: what they compile best comes too late.
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" \
+	  $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(STAMP) ## measure speed, every figure as a ratio to a baseline in the same run
 	$(BIN)/python -m benchmarks

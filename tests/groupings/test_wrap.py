@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -98,6 +98,7 @@ def test_keys_that_may_not_be_cut_are_not_said_to_be() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.floats(0.5, 4.0), min_size=2, max_size=12), st.integers(0, 20))
+@example([0.5, 4.0], 0)  # a key that one of the workers has no room for
 def test_workers_get_what_they_can_do(capacity: list[float], seed: int) -> None:
     keys = np.random.default_rng(seed).zipf(1.5, 20_000) % 500
     grouping = Wrap(len(capacity), capacity=capacity, seed=seed).learn(keys).build()

@@ -26,12 +26,17 @@ _NOT_PASSED_ON = ("PYSPARK_PYTHON", "PYTHONPATH")
 Reports = dict[str, dict[str, Any]]
 
 
+# Files that take longest come first, or one of two processes would have to wait for the other.
+_FIRST = ("test_lost_executors.py", "test_connect.py", "test_killed_driver.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
         if _HERE / "cluster" in item.path.parents:
             item.add_marker(pytest.mark.cluster)
+    items.sort(key=lambda item: (*_FIRST, item.path.name).index(item.path.name))
 
 
 @pytest.fixture(scope="session")

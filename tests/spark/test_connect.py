@@ -1,4 +1,4 @@
-"""What runs on a session of its own process runs through Spark Connect too."""
+"""What runs on a session of its own process runs through Spark Connect too: the same tests."""
 
 import importlib.util
 import os
@@ -9,17 +9,33 @@ from pathlib import Path
 import pytest
 
 MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
-BODY = Path(__file__).with_name("test_both_sessions.py")
+HERE = Path(__file__).parent
+TESTS = (
+    "test_both_sessions.py",
+    "test_work_stats.py::test_stats_of_a_batch_arrive_and_the_result_is_as_promised",
+    "test_work_stats.py::test_stats_of_a_stream_arrive_with_its_progress",
+    "test_loads_report.py::test_a_python_step_tells_its_rows_and_its_seconds",
+    "test_loads_report.py::test_asking_too_early_is_an_error_and_later_it_is_not",
+    "test_grouped_streams.py::test_apply_gives_out_what_a_running_aggregation_of_spark_gives_out",
+    "test_mapping.py::test_the_rows_are_those_of_a_plain_map[true-proactive-shuffle]",
+    "test_mapping.py::test_batches_give_the_rows_of_a_plain_map",
+    "test_mapping.py::test_errors_reach_the_user_with_function_worker_and_key",
+    "test_mapping_streams.py::test_the_schedule_goes_through_its_phases",
+)
 
 
 @pytest.mark.skipif(bool(MISSING), reason=f"Spark Connect needs {', '.join(MISSING)}")
-def test_the_body_for_both_kinds_of_session_passes_through_connect() -> None:
+def test_tests_of_a_classic_session_pass_through_connect() -> None:
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "UNSKEW_TEST_SESSION": "connect"}
+    tests = [str(HERE / test) for test in TESTS]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", BODY],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests],
         env=env,
+        cwd=HERE.parents[1],
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "skipped" not in done.stdout

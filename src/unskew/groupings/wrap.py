@@ -252,7 +252,8 @@ class Wrap(PlannedGrouping):
         deviation that a worker's load is expected to have. A key that flows already goes on until
         it has half of what makes one flow. Keys that may not be cut get places of their own.
         """
-        share = total / self.n_workers
+        capacity = self._capacities
+        share = total * float(capacity.min() / capacity.sum())  # of the worker with least room
         if self.max_replicas == 1:
             return hot.loads >= _OWN_PLACE * share
         too_large = int(np.count_nonzero(hot.loads >= _LARGE * share))

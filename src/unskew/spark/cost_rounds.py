@@ -27,6 +27,7 @@ from unskew.spark.cost_messages import (
 )
 from unskew.spark.cost_routing import scheduled_worker
 from unskew.spark.loads import Loads
+from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.placement import free_names
 from unskew.spark.work_stats import map_with_stats
 
@@ -134,5 +135,6 @@ def place_by_schedule(
 ) -> DataFrame:
     """Return ``df``, whose last column is the identity, with each row where the schedule says."""
     name = free_names(df, 1)[0]
+    warn_if_unchecked(df.sparkSession)
     worker = scheduled_worker(sf.col(df.columns[-1]), workers, matrices, source)
     return df.withColumn(name, worker).repartitionById(workers, sf.col(name)).drop(name)

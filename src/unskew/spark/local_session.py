@@ -5,13 +5,10 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from unskew.spark.lost_executors import CHECKED
+
 _PYTHON = "spark.pyspark.python"
 _DEFAULTS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-# When an executor is lost, Spark makes its shuffle output again. Rows that are dealt in the order
-# in which they come may then go elsewhere, and counted twice or not at all, unless Spark compares
-# checksums and repeats what depends on them: its default from 4.2 on.
-_CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
-_CHECKED = {f"{_CHECKSUM}.enabled": "true", f"{_CHECKSUM}.enableFullRetryOnMismatch": "true"}
 # A laptop's own host name often resolves to nothing, or to an address behind a firewall.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
@@ -45,7 +42,7 @@ def session(
     python = given.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = str(python)
     loopback = _LOOPBACK if _is_local(master) else {}
-    settings = {**_DEFAULTS, **_CHECKED, **loopback, _PYTHON: python, **given}
+    settings = {**_DEFAULTS, **CHECKED, **loopback, _PYTHON: python, **given}
     builder: SparkSession.Builder = SparkSession.builder
     builder = builder.appName(app_name).master(master)
     for name, value in settings.items():

@@ -22,6 +22,7 @@ from unskew.spark.compiled_routing import (
 from unskew.spark.key_costs import KeyCosts
 from unskew.spark.keys import By, check_by, identity
 from unskew.spark.learning import WAYS, learn_placing
+from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.online_routing import online_worker
 from unskew.spark.row_contents import content_position, likely_columns
 from unskew.spark.saved_plans import SavedPlan, key_types
@@ -179,6 +180,7 @@ def _by_own_column(
 
     The worker travels with the row: small numbers, which compress to almost nothing.
     """
+    warn_if_unchecked(df.sparkSession)
     name, worker = free_names(df, 2)
     with_both = df.withColumn(name, source).withColumn(worker, worker_from(sf.col(name)))
     return Routed(with_both.drop(name), sf.col(worker), [worker])

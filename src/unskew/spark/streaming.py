@@ -13,6 +13,7 @@ from unskew.groupings.base import Grouping
 from unskew.spark._key_times import Timing
 from unskew.spark.compiled_routing import slot_column
 from unskew.spark.keys import By, check_by, identity
+from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.observing import hot_counts, place_column, place_counts
 from unskew.spark.placement import check_deal_by, free_names
 from unskew.spark.plan_listener import WORK_SUFFIX, follow
@@ -154,6 +155,7 @@ def _position(df: DataFrame, by: list[str], deal_by: By | None) -> Column:
     columns = likely_columns(df, by) if chosen is None else chosen
     if columns:
         return content_position(identity(df, by), columns)
+    warn_if_unchecked(df.sparkSession)
     # Spark gives every micro-batch another seed and compiles all code around it anew.
     return sf.floor(sf.rand(_SEED) * sf.lit(float(1 << 32)))
 
