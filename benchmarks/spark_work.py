@@ -21,8 +21,8 @@ from unskew.spark.learning import learn_plan
 from unskew.spark.schemes import grouping_for
 
 WORKERS = 8
-NAMES = ("key", "distribution-aware", "partial-key", "wrap")
-SLEEPING_ROWS, SECONDS_A_ROW = 40_000, 0.001
+NAMES = ("key", "partial-key", "wrap")
+SLEEPING_ROWS, SECONDS_A_ROW = 160_000, 0.001
 BUSY_ROWS, BUSY_SECONDS_A_ROW = 5_000_000, 0.000_01
 ROUNDS = 5
 

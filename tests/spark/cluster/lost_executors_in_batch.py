@@ -17,7 +17,6 @@ CASES = [
     ("wrap, while rows are routed", "wrap", "route"),
     ("wrap, while rows are worked on", "wrap", "work"),
     ("partial-key, while rows are routed", "partial-key", "route"),
-    ("partial-key, while rows are worked on", "partial-key", "work"),
 ]
 
 

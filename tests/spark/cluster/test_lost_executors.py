@@ -9,7 +9,6 @@ BATCH = [
     "wrap, while rows are routed",
     "wrap, while rows are worked on",
     "partial-key, while rows are routed",
-    "partial-key, while rows are worked on",
 ]
 STREAMS = {
     "a stream that is grouped, while rows are routed": 101,
