@@ -21,7 +21,7 @@ PLAIN = BatchEvent(
     imbalance=50.0,
 )
 
-reals = st.floats(0, 1e12)
+reals = st.floats(0, 1e15)
 keys = st.builds(HotKey, st.text(), st.floats(0, 1), st.lists(st.integers(0, 99)).map(tuple))
 
 
@@ -33,6 +33,7 @@ def events(draw: st.DrawFn) -> BatchEvent:
         PLAIN,
         grouping=draw(st.text()),
         loads=tuple(loads),
+        predicted_loads=draw(times),
         busy_seconds=draw(times),
         estimated_seconds=draw(times),
         imbalance=draw(reals),
@@ -69,8 +70,11 @@ def test_fields_of_a_later_release_with_the_same_schema_are_left_out() -> None:
         ("grouping", None),
         ("loads", (1, -2)),
         ("loads", [1, 2]),
+        ("loads", (1, 10**400)),
+        ("predicted_loads", (1.0, 2.0, 3.0)),
         ("imbalance", float("nan")),
         ("seconds", float("inf")),
+        ("seconds", 1e300),
         ("imbalance_of", "bytes"),
         ("busy_seconds", (1.0,)),
         ("latency", (1.0, 2.0)),

@@ -10,6 +10,8 @@ from unskew.errors import InvalidParameterError
 SCHEMA = 1
 """The version of the record that this release writes; it reads all up to it."""
 
+_MOST_INT, _MOST_REAL = (1 << 63) - 1, 1e15  # sums of them stay finite, whoever wrote the file
+
 MOST_KEY_CHARACTERS = 200
 """A key's text is cut to this: a record is for eyes, and a key may be a megabyte long."""
 
@@ -62,8 +64,8 @@ class BatchEvent:
         Names of the query and its run, and the number of the micro-batch.
     started, seconds
         When the micro-batch began (Unix time), and how long it took.
-    rows, loads
-        Rows of the micro-batch, and of each worker.
+    rows, loads, predicted_loads
+        Rows of the micro-batch, and of each worker, actual and as the plan had it.
     busy_seconds, estimated_seconds
         What each worker worked, and what had been expected of it.
     imbalance, predicted_imbalance, imbalance_of
@@ -107,6 +109,7 @@ class BatchEvent:
     seconds: float
     rows: int
     loads: tuple[int, ...]
+    predicted_loads: tuple[float, ...] | None = None
     busy_seconds: tuple[float, ...] | None = None
     estimated_seconds: tuple[float, ...] | None = None
     imbalance: float
@@ -127,15 +130,15 @@ class BatchEvent:
         check_int("BatchEvent", "schema", self.schema, minimum=1, maximum=SCHEMA)
         _check_texts(self)
         for name in ("batch", "rows", "dead_letters"):
-            check_int("BatchEvent", name, getattr(self, name), minimum=0)
+            check_int("BatchEvent", name, getattr(self, name), minimum=0, maximum=_MOST_INT)
         for name in ("split_keys", "version", "next_version", "messages"):
-            if getattr(self, name) is not None:
-                check_int("BatchEvent", name, getattr(self, name), minimum=-1)
+            if (value := getattr(self, name)) is not None:
+                check_int("BatchEvent", name, value, minimum=-1, maximum=_MOST_INT)
         for name in ("started", "seconds", "imbalance"):
-            check_real("BatchEvent", name, getattr(self, name), minimum=0)
+            check_real("BatchEvent", name, getattr(self, name), minimum=0, maximum=_MOST_REAL)
         for name in ("predicted_imbalance", "replication"):
-            if getattr(self, name) is not None:
-                check_real("BatchEvent", name, getattr(self, name), minimum=0)
+            if (value := getattr(self, name)) is not None:
+                check_real("BatchEvent", name, value, minimum=0, maximum=_MOST_REAL)
         check_choice("BatchEvent", "imbalance_of", self.imbalance_of, ("rows", "busy_seconds"))
         _check_lists(self)
 
@@ -183,7 +186,7 @@ def _check_texts(event: BatchEvent) -> None:
 
 def _check_lists(event: BatchEvent) -> None:
     _check_integers("BatchEvent", "loads", event.loads)
-    for name in ("busy_seconds", "estimated_seconds"):
+    for name in ("predicted_loads", "busy_seconds", "estimated_seconds"):
         values = getattr(event, name)
         if values is not None:
             _check_numbers(name, values)
@@ -200,11 +203,11 @@ def _check_integers(owner: str, parameter: str, values: object) -> None:
     if not isinstance(values, tuple):
         raise InvalidParameterError(owner, parameter, "a tuple of ints >= 0", values)
     for value in values:
-        check_int(owner, parameter, value, minimum=0)
+        check_int(owner, parameter, value, minimum=0, maximum=_MOST_INT)
 
 
 def _check_numbers(parameter: str, values: object) -> None:
     if not isinstance(values, tuple):
         raise InvalidParameterError("BatchEvent", parameter, "a tuple of numbers >= 0", values)
     for value in values:
-        check_real("BatchEvent", parameter, value, minimum=0)
+        check_real("BatchEvent", parameter, value, minimum=0, maximum=_MOST_REAL)
