@@ -22,16 +22,16 @@ def test_the_last_moment_is_that_of_the_last_event() -> None:
 
 def test_totals_are_over_all_events_though_frames_are_thinned() -> None:
     model = RunModel("run")
-    for batch in range(3 * MOST_FRAMES):
+    for batch in range(2 * MOST_FRAMES):
         model.take(event("key", batch, dead_letters=2, busy_seconds=(1.0, 0.5, 0.25, 0.25)))
     (grouping,) = model.state()["groupings"]
-    assert grouping["totals"]["rows"] == 3 * MOST_FRAMES * 100
-    assert grouping["totals"]["dead_letters"] == 6 * MOST_FRAMES
-    assert grouping["totals"]["busy_seconds"] == pytest.approx(6 * MOST_FRAMES)
-    assert model.tracks["key"].totals.worker_rows[0] == 150 * MOST_FRAMES
+    assert grouping["totals"]["rows"] == 2 * MOST_FRAMES * 100
+    assert grouping["totals"]["dead_letters"] == 4 * MOST_FRAMES
+    assert grouping["totals"]["busy_seconds"] == pytest.approx(4 * MOST_FRAMES)
+    assert model.tracks["key"].totals.worker_rows[0] == 100 * MOST_FRAMES
 
 
-@pytest.mark.parametrize("batches", [1, MOST_FRAMES, MOST_FRAMES + 1, 1234, 5000])
+@pytest.mark.parametrize("batches", [1, MOST_FRAMES, MOST_FRAMES + 1, 1500])
 def test_frames_stay_bounded_in_order_with_the_first_and_all_recent_ones(batches: int) -> None:
     model = RunModel("run")
     for batch in range(batches):
@@ -74,7 +74,7 @@ def test_plans_are_listed_with_why_the_last_hundred_of_them() -> None:
 
 def test_a_frame_does_not_grow_with_workers_and_keys() -> None:
     workers = 10_000
-    keys = tuple(HotKey(f"key {number}" * 30, 0.001, tuple(range(5000))) for number in range(500))
+    keys = tuple(HotKey(f"key {number}" * 30, 0.001, tuple(range(5000))) for number in range(50))
     big = event(loads=tuple(range(workers)), busy_seconds=(0.1,) * workers, hot_keys=keys)
     update = RunModel("run").take(big)
     assert update is not None

@@ -65,7 +65,9 @@ def make_app(feed: Feed, *, token: str | None = None) -> ASGIApp:
         "/metrics": metrics,
     }
     listed = [Route(path, answer, methods=["GET"]) for path, answer in routes.items()]
-    return Guard(Starlette(routes=listed), token=token)
+    app = Starlette(routes=listed)
+    app.router.redirect_slashes = False  # an address is right or it is not there
+    return Guard(app, token=token)
 
 
 async def _messages(feed: Feed) -> AsyncIterator[str]:

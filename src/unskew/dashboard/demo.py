@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -54,8 +53,7 @@ class SimulatedGrouping:
 
     def __init__(self, name: str, *, workers: int = _WORKERS, seed: int = 0) -> None:
         self.name = name
-        self._new = partial(make_grouping, name, workers, seed=seed)
-        self._grouping: Grouping = self._new()
+        self._grouping: Grouping = make_grouping(name, workers, seed=seed)
         self._version = 0
 
     def work(self, batch: int, keys: NDArray[np.uint64], *, started: float) -> BatchEvent:
@@ -101,7 +99,8 @@ class SimulatedGrouping:
         if promise is not None and imbalance <= promise + _THRESHOLD:
             return None
         # What was learned is over, so that the plan is made of this micro-batch alone.
-        self._grouping = self._new().learn(keys).build()
+        fresh = Wrap(self._grouping.n_workers, seed=self._grouping.seed)
+        self._grouping = fresh.learn(keys).build()
         self._version += 1
         if promise is None:
             return "the first plan"
@@ -175,8 +174,9 @@ def _predicted(plan: Plan | None, rows: int) -> tuple[float, ...] | None:
 
 
 def _replication(keys: NDArray[np.uint64], workers: NDArray[np.int32]) -> float:
-    places = np.unique(np.stack([keys, workers.astype(np.uint64)]), axis=1).shape[1]
-    return replication(places, np.unique(keys).size)
+    n_workers = np.uint64(workers.max()) + np.uint64(1)
+    places = np.unique(keys * n_workers + workers.astype(np.uint64))
+    return replication(places.size, np.unique(keys).size)
 
 
 def _hottest(keys: NDArray[np.uint64], workers: NDArray[np.int32]) -> tuple[HotKey, ...]:

@@ -9,13 +9,13 @@ from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
 from unskew.events import EventTail, RunRecordError
-from unskew.events.reading import iter_polls
+from unskew.events.reading import check_record, iter_polls, no_events
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class FolderFollower:
-    """Publish what comes into a run directory until it is closed.
+    """Publish what comes into a run directory, from `start` until `close`.
 
     Parameters
     ----------
@@ -29,6 +29,22 @@ class FolderFollower:
         self._tail, self._feed = EventTail(folder), feed
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="unskew-follower", daemon=True)
+
+    def catch_up(self) -> None:
+        """Publish what is there already; to be called before `start`.
+
+        Raises
+        ------
+        RunRecordError
+            If there is nothing, or something that this release cannot read.
+        """
+        check_record(self._tail.folder)
+        self._publish_new()
+        if self._feed.state(latest_only=True)["sequence"] == 0:
+            raise no_events(self._tail.folder, self._tail.skipped)
+
+    def start(self) -> None:
+        """Publish from now on what comes."""
         self._thread.start()
 
     def close(self) -> None:
@@ -99,7 +115,7 @@ def serve_folder(
     title
         What is looked at; the name of the folder by default.
     mode
-        ``live`` follows the newest moment, ``replay`` begins with the oldest.
+        ``live``, or ``replay`` for a record that has to be there.
     host, port
         As for `DashboardServer`.
 
@@ -107,6 +123,11 @@ def serve_folder(
     -------
     FolderPage
         With ``url``, ``port``, ``note`` and ``close()``; a context manager.
+
+    Raises
+    ------
+    RunRecordError
+        If there is nothing to replay.
 
     Examples
     --------
@@ -116,5 +137,9 @@ def serve_folder(
     True
     """
     feed = Feed(RunModel(title or Path(folder).resolve().name, mode))
+    follower = FolderFollower(folder, feed)
+    if mode == "replay":
+        follower.catch_up()
     server = DashboardServer(feed, host=host, port=port)
-    return FolderPage(FolderFollower(folder, feed), server)
+    follower.start()
+    return FolderPage(follower, server)

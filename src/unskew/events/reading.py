@@ -31,12 +31,17 @@ def read_events(folder: str | Path) -> list[BatchEvent]:
     tail = EventTail(folder)
     events = list(iter_polls(tail))
     if not events:
-        damaged = f", {tail.skipped} damaged lines" if tail.skipped else ""
-        raise RunRecordError(
-            f"{folder}: no micro-batch is on record there (0 whole events{damaged}). "
-            "Hint: let the run finish one, or give another folder."
-        )
+        raise no_events(folder, tail.skipped)
     return events
+
+
+def no_events(folder: str | Path, skipped: int) -> RunRecordError:
+    """Return the error for a record without one whole event."""
+    damaged = f", {skipped} damaged lines" if skipped else ""
+    return RunRecordError(
+        f"{folder}: no micro-batch is on record there (0 whole events{damaged}). "
+        "Hint: let the run finish one, or give another folder."
+    )
 
 
 def iter_polls(tail: "EventTail") -> Iterator[BatchEvent]:

@@ -112,7 +112,7 @@ function fewWorkers(grouping, view, look, measure, top) {
   };
   const mean = { type: "line", xref: "paper", x0: 0, x1: 1, yref: "y", y0: view.mean, y1: view.mean, line: { color: look.ink, width: 1, dash: "dash" } };
   const yaxis = top ? { range: [0, 1.06 * top] } : {};
-  return [planned ? [bars, planned] : [bars], layoutOf(look, "worker", { shapes: [mean], yaxis, xaxis: { dtick: x.length > 24 ? undefined : x.length > 12 ? 2 : 1 } })];
+  return [planned ? [bars, planned] : [bars], layoutOf(look, "worker", { shapes: [mean], yaxis, xaxis: { range: [-0.6, x.length - 0.4], dtick: x.length > 24 ? undefined : x.length > 12 ? 2 : 1 } })];
 }
 
 // Thousands of workers: time to the right, workers upwards, colour is load over the mean; below
