@@ -17,7 +17,6 @@ from tests.spark.stream_cases import (
     epochs_after,
     source,
     start,
-    wait_for,
     write_file,
 )
 

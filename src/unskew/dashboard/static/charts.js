@@ -12,7 +12,7 @@ const LINES = {
   "chart-replication": { floor: 1, series: [["replication", "solid"]] },
 };
 
-let zooms = 0; // a new number lets plotly forget how far it was zoomed
+let zooms = 1; // a new number lets plotly forget how far it was zoomed; 0 would let it always
 
 export function resetZoom() {
   zooms += 1;
@@ -42,6 +42,9 @@ export function drawLines(store, { logScale }) {
     const isLog = logScale && id === "chart-imbalance";
     const traces = store.shown.flatMap((grouping) =>
       series.map(([field, dash, at]) => lineOf(grouping, field, dash, at, isLog, suffix)));
+    const known = traces.some((trace) => trace.y.some((value) => value !== null));
+    byId(id).closest("figure").hidden = !known;
+    if (!known) continue;
     const yaxis = isLog ? { type: "log", rangemode: "normal", dtick: 1 } : floor === undefined ? {} : { rangemode: "normal" };
     Plotly.react(byId(id), traces, layoutOf(look, "micro-batch", { yaxis, shapes: cursor(store, look) }), CONFIG);
   }
@@ -123,11 +126,12 @@ function manyWorkers(grouping, measure, look, store) {
   const cells = Math.max(...frames.map((frame) => frame[measure].values.length));
   const ratio = (frame, cell) => (frame[measure].mean > 0 ? (frame[measure].values[cell] ?? null) / frame[measure].mean : 0);
   const perCell = frames.at(-1)[measure].per_cell;
+  const worst = Math.max(...frames.map((frame) => frame[measure].quantiles[6] / (frame[measure].mean || 1)));
+  const top = Math.max(2, Math.min(8, worst)); // the mean has the colour of the page, whatever the worst
   const heat = {
     type: "heatmap", x, y: Array.from({ length: cells }, (_, cell) => cell * perCell),
     z: Array.from({ length: cells }, (_, cell) => frames.map((frame) => ratio(frame, cell))),
-    zmin: 0, zmid: 1, zmax: Math.max(2, Math.min(8, ...[Math.max(...frames.map((frame) => frame[measure].quantiles[6] / (frame[measure].mean || 1)))])),
-    colorscale: [[0, "#1d4ed8"], [0.5, "#d6dde4"], [0.75, "#f59e0b"], [1, "#b91c1c"]],
+    zmin: 0, zmax: top, colorscale: [[0, "#2563eb"], [1 / top, look.line], [0.5 + 0.5 / top, "#f59e0b"], [1, "#dc2626"]],
     colorbar: { thickness: 8, len: 0.52, y: 0.76, outlinewidth: 0, tickfont: { size: 10 }, ticksuffix: "×" },
     hovertemplate: "batch %{x}, workers from %{y}: %{z:.2f} × the mean<extra></extra>",
   };
