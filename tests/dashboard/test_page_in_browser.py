@@ -19,6 +19,11 @@ from unskew.events import HotKey
 
 pytestmark = [pytest.mark.browser, needs_browser]
 
+FITS = """
+return [...document.querySelectorAll(".js-plotly-plot")].filter((chart) => chart.offsetParent)
+  .every((chart) => Math.abs(chart.querySelector(".main-svg").clientWidth - chart.clientWidth) < 2)
+"""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
@@ -87,9 +92,13 @@ def test_groupings_are_switched_off_and_on(browser: Browser) -> None:
         for place in ("#loads", "#keys", "#plans"):
             assert browser.texts(f"{place} > article > h3 > .label") == ["wrap"]
         assert browser.run("return document.getElementById('chart-sigma').data.length") == 1
+        browser.wait_for(lambda: browser.run(FITS))
         browser.click("#groupings button:last-child")  # the last one stays
         browser.click("#groupings button:first-child")
         browser.wait_for(lambda: browser.texts(names) == ["key", "wrap"])
+        feed.publish(event("third"))
+        browser.wait_for(lambda: browser.texts(names) == ["key", "wrap", "third"])
+        browser.wait_for(lambda: browser.run(FITS))
 
 
 def test_pause_holds_the_page_still_and_the_slider_goes_back(browser: Browser) -> None:
@@ -141,7 +150,7 @@ def test_thousands_of_workers_become_a_heat_map_and_quantiles(browser: Browser) 
     with DashboardServer(feed, port=0) as server:
         for batch in range(60):
             loads = np.random.default_rng(batch).poisson(100, 5000)
-            loads[np.arange(0, 5000, 900) + 12 * batch] += 300  # hot keys that move
+            loads[(np.arange(0, 5000, 900) + 12 * batch) % 5000] += 300  # hot keys that move
             feed.publish(event("key", batch, loads=tuple(loads.tolist())))
         browser.open(server.url)
         kinds = "return document.querySelector('#loads .loads-chart').data.map((t) => t.type)"

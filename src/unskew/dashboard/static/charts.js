@@ -12,6 +12,19 @@ const LINES = {
   "chart-replication": { floor: 1, series: [["replication", "solid"]] },
 };
 
+// Columns grow and shrink as groupings come and go, which plotly itself does not see.
+const sizes = new ResizeObserver((changes) => {
+  for (const { target } of changes) {
+    if (target.data && target.offsetParent !== null && Math.abs(target.clientWidth - target._fullLayout.width) > 1) Plotly.Plots.resize(target);
+  }
+});
+
+function react(chart, traces, layout) {
+  const isNew = !chart.data;
+  Plotly.react(chart, traces, layout, CONFIG);
+  if (isNew) sizes.observe(chart);
+}
+
 let zooms = 1; // a new number lets plotly forget how far it was zoomed; 0 would let it always
 
 export function resetZoom() {
@@ -46,7 +59,7 @@ export function drawLines(store, { logScale }) {
     byId(id).closest("figure").hidden = !known;
     if (!known) continue;
     const yaxis = isLog ? { type: "log", rangemode: "normal", dtick: 1 } : floor === undefined ? {} : { rangemode: "normal" };
-    Plotly.react(byId(id), traces, layoutOf(look, "micro-batch", { yaxis, shapes: cursor(store, look) }), CONFIG);
+    react(byId(id), traces, layoutOf(look, "micro-batch", { yaxis, shapes: cursor(store, look) }));
   }
 }
 
@@ -97,7 +110,7 @@ function drawWorkers(card, { grouping, view }, { look, measure, top, store }) {
   }
   chart.classList.toggle("tall", view.per_cell > 1);
   const [traces, layout] = view.per_cell > 1 ? manyWorkers(grouping, measure, look, store) : fewWorkers(grouping, view, look, measure, top);
-  Plotly.react(chart, traces, layout, CONFIG);
+  react(chart, traces, layout);
 }
 
 function caption(view, measure) {
