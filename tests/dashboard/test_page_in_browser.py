@@ -127,6 +127,23 @@ def test_pause_holds_the_page_still_and_the_slider_goes_back(browser: Browser) -
         assert browser.text("#status") == "live"
 
 
+def test_a_run_that_is_over_is_played_from_its_begin_to_its_end(browser: Browser) -> None:
+    feed = Feed(RunModel("orders", "replay"))
+    for batch in range(6):
+        feed.publish(event("wrap", batch, version=batch, next_version=batch + 1, why="drift"))
+    with DashboardServer(feed, port=0) as server:
+        browser.open(server.url)
+        browser.wait_for(lambda: "batch 5" in browser.text("#moment"))
+        assert (browser.text("#status"), browser.text("#pause")) == ("replay", "play")
+        assert len(browser.texts("#plans .why")) == 6
+        browser.click("#pause")
+        browser.wait_for(lambda: browser.text("#status") == "playing")
+        browser.wait_for(lambda: "batch 1" in browser.text("#moment"))
+        assert len(browser.texts("#plans .why")) < 6  # what was made later is not shown yet
+        browser.wait_for(lambda: browser.text("#status") == "replay")
+        assert "batch 5" in browser.text("#moment")
+
+
 def test_zoom_stays_while_new_figures_come(browser: Browser) -> None:
     feed = Feed(RunModel("orders"))
     read = "return document.getElementById('chart-imbalance').layout.xaxis.range"

@@ -1,14 +1,12 @@
 """Make the event of a micro-batch out of Spark's progress and what a loop of unskew learned."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from numpy import uint64
-
 from unskew.events import BatchEvent, HotKey
 from unskew.groupings.plan import Plan, places_of
-from unskew.hashing import Ids
 from unskew.spark.epochs import Epoch
 from unskew.spark.loads import predicted_shares
 from unskew.spark.observing import read_hot
@@ -26,10 +24,13 @@ class EventMaker:
     ----------
     label
         What the query is called beside others.
+    names
+        The text of keys by their hash; others are shown by the hash.
     """
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, names: Mapping[int, str]) -> None:
         self.label = label
+        self._names = names
         self._last_start: float | None = None
         self._plans: dict[Path, tuple[int, Plan | None]] = {}
 
@@ -67,8 +68,21 @@ class EventMaker:
         return {
             **_of_epoch(epoch),
             "predicted_loads": None if shares is None else tuple(s * epoch.rows for s in shares),
-            "hot_keys": _hot_keys(progress.observedMetrics[told.name], epoch.rows, plan),
+            "hot_keys": self._hot_keys(progress.observedMetrics[told.name], epoch.rows, plan),
         }
+
+    def _hot_keys(self, observed: Any, rows: int, plan: Plan | None) -> tuple[HotKey, ...]:
+        """Return the keys with the most rows; Spark reports their hashes, and no other name."""
+        ids, loads = read_hot(observed.asDict().get("hot") or "")
+        hashes = ids.view("int64").tolist()
+        return tuple(
+            HotKey(
+                self._names.get(hashes[at], f"xxhash64 {hashes[at]}"),
+                min(1.0, float(loads[at]) / max(rows, 1)),
+                () if plan is None else tuple(sorted(places_of(plan, ids[at]))),
+            )
+            for at in range(min(_MOST_HOT_KEYS, ids.size))
+        )
 
     def _plan(self, folder: Path, version: int) -> Plan | None:
         if self._plans.get(folder, (None,))[0] != version:
@@ -107,20 +121,3 @@ def _of_epoch(epoch: Epoch) -> dict[str, Any]:
         "messages",
     )
     return {name: getattr(epoch, name) for name in names}
-
-
-def _hot_keys(observed: Any, rows: int, plan: Plan | None) -> tuple[HotKey, ...]:
-    """Return the keys with the most rows; Spark reports their hashes, and no other name."""
-    ids, loads = read_hot(observed.asDict().get("hot") or "")
-    return tuple(
-        HotKey(_name(ids, at), min(1.0, float(loads[at]) / max(rows, 1)), _places(plan, ids[at]))
-        for at in range(min(_MOST_HOT_KEYS, ids.size))
-    )
-
-
-def _name(ids: Ids, at: int) -> str:
-    return f"xxhash64 {ids.view('int64')[at]}"
-
-
-def _places(plan: Plan | None, identity: uint64) -> tuple[int, ...]:
-    return () if plan is None else tuple(sorted(places_of(plan, identity)))

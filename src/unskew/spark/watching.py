@@ -8,13 +8,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
 from unskew.errors import InvalidParameterError
 from unskew.events import append_event
+from unskew.spark.key_names import key_names
 from unskew.spark.plan_listener import Told, tell, tell_no_more
 from unskew.spark.progress_events import EventMaker
 
@@ -32,6 +33,7 @@ def watch(
     query: Any,
     *,
     folder: str | Path | None = None,
+    keys: DataFrame | None = None,
     host: str | None = None,
     port: int | None = None,
     spark: SparkSession | None = None,
@@ -47,6 +49,11 @@ def watch(
     folder
         A run directory: what happens is also put on record there (see `unskew.events`), and
         ``unskew dashboard FOLDER`` shows it again.
+    keys
+        A batch DataFrame of the key columns alone, as they are in the stream, such as
+        ``users.select("user")``: hot keys that are in it (in the first 100,000) are shown by their
+        text. Spark reports the hashes of keys alone, so that all others are shown by their hash:
+        ``df.where(xxhash64("user") == …)`` finds the rows of one, if the key is one column.
     host
         The address to listen on. Left out, only this machine can connect. Given, whoever knows
         the address with its token can.
@@ -69,16 +76,18 @@ def watch(
 
     Notes
     -----
-    Queries never wait for it: what comes faster than it can be shown is dropped, and counted. Hot
-    keys go by the hash that Spark reports of them: ``df.where(xxhash64("user") == …)`` finds one.
+    Queries never wait for it: what comes faster than it can be shown is dropped, and counted.
     """
     queries = dict(query) if isinstance(query, Mapping) else {_label_of(query): query}
     if not queries or not all(each.isActive for each in queries.values()):
         raise InvalidParameterError("watch", "query", "a query that runs", query)
     session = spark or getattr(query, "_session", None) or SparkSession.active()
+    names = {} if keys is None else key_names(keys)
+    makers = {str(each.runId): EventMaker(str(name), names) for name, each in queries.items()}
     title = ", ".join(map(str, queries))
     server = DashboardServer(Feed(RunModel(title)), host=host, port=port)
-    return Watch(queries, server, session, None if folder is None else Path(folder))
+    running = {str(each.runId): each for each in queries.values()}
+    return Watch(running, makers, server, session, None if folder is None else Path(folder))
 
 
 class Watch:
@@ -94,7 +103,8 @@ class Watch:
 
     def __init__(
         self,
-        queries: Mapping[str, Any],
+        queries: dict[str, Any],
+        makers: dict[str, EventMaker],
         server: DashboardServer,
         spark: SparkSession,
         folder: Path | None,
@@ -102,8 +112,7 @@ class Watch:
         self.url, self.port, self.note = server.url, server.port, server.note
         self.dropped = 0
         self._server, self._spark, self._folder = server, spark, folder
-        self._queries = {str(each.runId): each for each in queries.values()}
-        self._makers = {str(each.runId): EventMaker(str(label)) for label, each in queries.items()}
+        self._queries, self._makers = queries, makers  # by the run
         self._heard: queue.Queue[_Heard] = queue.Queue(_MOST_WAITING)
         self._failed = False
         self._thread = threading.Thread(target=self._run, name="unskew-watch", daemon=True)
