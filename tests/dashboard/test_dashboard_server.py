@@ -54,15 +54,16 @@ def open_events(port: int) -> Iterator[HTTPResponse]:
 
 
 def test_a_closed_server_has_freed_its_port_and_ended_its_threads() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     server = DashboardServer(Feed(RunModel("run")), port=0)
     with open_events(server.port) as watching:
-        assert threading.active_count() > before
+        started = set(threading.enumerate()) - before
+        assert "unskew-dashboard" in {thread.name for thread in started}
         server.close()
         assert watching.read() == b""  # the browser was sent home, not left hanging
     with open_socket("127.0.0.1", server.port):
         pass
-    wait_for(lambda: threading.active_count() <= before)
+    wait_for(lambda: not any(thread.is_alive() for thread in started))
     server.close()
 
 
