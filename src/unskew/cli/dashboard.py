@@ -5,56 +5,62 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import typer
 
 from unskew.errors import InvalidParameterError
 
+RunDirectory: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The run directory of 'unskew run' or us.watch, finished or still growing.",
+        metavar="RUN_DIR",
+        show_default=False,
+    ),
+]
+Simulated: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--demo",
+        help="Show a simulated drifting stream under three groupings; needs no Spark.",
+        show_default=False,
+    ),
+]
+Host: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        help="Listen on this address, for others too; the page's address then has a token. "
+        "Default: only this machine can connect.",
+        show_default=False,
+    ),
+]
+Port: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        "-p",
+        help="Listen on this port; 0 for any. Default: 4747, or the next that is free.",
+        show_default=False,
+    ),
+]
+NoBrowser: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-browser",
+        help="Open no browser. Default: one opens if this is a terminal.",
+        show_default=False,
+    ),
+]
+
 
 def dashboard(
-    run_dir: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The run directory of 'unskew run' or us.watch, finished or still growing.",
-            metavar="RUN_DIR",
-            show_default=False,
-        ),
-    ] = None,
-    demo: Annotated[
-        bool,
-        typer.Option(
-            "--demo",
-            help="Show a simulated drifting stream under three groupings; needs no Spark.",
-            show_default=False,
-        ),
-    ] = False,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host",
-            help="Listen on this address, for others too; the page's address then has a token. "
-            "Default: only this machine can connect.",
-            show_default=False,
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            "-p",
-            help="Listen on this port; 0 for any. Default: 4747, or the next that is free.",
-            show_default=False,
-        ),
-    ] = None,
-    no_browser: Annotated[
-        bool,
-        typer.Option(
-            "--no-browser",
-            help="Open no browser. Default: one opens if this is a terminal.",
-            show_default=False,
-        ),
-    ] = False,
+    run_dir: RunDirectory = None,
+    demo: Simulated = False,
+    host: Host = None,
+    port: Port = None,
+    no_browser: NoBrowser = False,
 ) -> None:
     """Watch loads, imbalance, throughput, hot keys and plans on a page in the browser.
 

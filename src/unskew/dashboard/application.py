@@ -30,44 +30,53 @@ def make_app(feed: Feed, *, token: str | None = None) -> ASGIApp:
     token
         What addresses have to contain; None where only this machine can connect.
     """
-    assets = load_assets()
-
-    def page(_request: Request) -> Response:
-        return Response(assets[PAGE].content, media_type=assets[PAGE].media_type)
-
-    def static(request: Request) -> Response:
-        asset = assets.get(request.path_params["name"])
-        if asset is None:
-            return PlainTextResponse("No such page.\n", status_code=404)
-        headers = {"cache-control": _ONE_HOUR} if request.path_params["name"] == "plotly.js" else {}
-        return Response(asset.content, media_type=asset.media_type, headers=headers)
-
-    def state(_request: Request) -> Response:
-        return JSONResponse(feed.state())
-
-    def latest(_request: Request) -> Response:
-        return JSONResponse(feed.state(latest_only=True))
-
-    def metrics(_request: Request) -> Response:
-        return Response(metrics_text(feed), media_type=CONTENT_TYPE_LATEST)
-
-    async def events(_request: Request) -> Response:
-        if feed.is_full:
-            return PlainTextResponse("Too many browsers watch already.\n", status_code=503)
-        return StreamingResponse(_messages(feed), media_type="text/event-stream")
-
+    answers = _Answers(feed)
     routes = {
-        "/": page,
-        STATIC + "{name}": static,
-        "/api/state": state,
-        "/api/latest": latest,
-        "/api/events": events,
-        "/metrics": metrics,
+        "/": answers.page,
+        STATIC + "{name}": answers.static,
+        "/api/state": answers.state,
+        "/api/latest": answers.latest,
+        "/api/events": answers.events,
+        "/metrics": answers.metrics,
     }
     listed = [Route(path, answer, methods=["GET"]) for path, answer in routes.items()]
     app = Starlette(routes=listed)
     app.router.redirect_slashes = False  # an address is right or it is not there
     return Guard(app, token=token)
+
+
+class _Answers:
+    """One method an address; those that are not coroutines run in threads."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._assets = load_assets()
+
+    def page(self, _request: Request) -> Response:
+        page = self._assets[PAGE]
+        return Response(page.content, media_type=page.media_type)
+
+    def static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        asset = self._assets.get(name)
+        if asset is None:
+            return PlainTextResponse("No such page.\n", status_code=404)
+        headers = {"cache-control": _ONE_HOUR} if name == "plotly.js" else {}
+        return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+    def state(self, _request: Request) -> Response:
+        return JSONResponse(self._feed.state())
+
+    def latest(self, _request: Request) -> Response:
+        return JSONResponse(self._feed.state(latest_only=True))
+
+    def metrics(self, _request: Request) -> Response:
+        return Response(metrics_text(self._feed), media_type=CONTENT_TYPE_LATEST)
+
+    async def events(self, _request: Request) -> Response:
+        if self._feed.is_full:
+            return PlainTextResponse("Too many browsers watch already.\n", status_code=503)
+        return StreamingResponse(_messages(self._feed), media_type="text/event-stream")
 
 
 async def _messages(feed: Feed) -> AsyncIterator[str]:

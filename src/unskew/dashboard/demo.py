@@ -3,12 +3,11 @@
 import threading
 import time
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.events import BatchEvent, HotKey
 from unskew.groupings.base import Grouping
@@ -121,7 +120,7 @@ def demo_batches(seed: int = 1) -> Iterator[NDArray[np.uint64]]:
         yield np.asarray(batch.keys, np.uint64)
 
 
-class Demo:
+class Demo(Closeable):
     """Publish simulated micro-batches until it is closed.
 
     Parameters
@@ -153,17 +152,6 @@ class Demo:
                 self._feed.publish(each.work(batch, keys, started=started))
             if self._stop.wait(self._seconds):
                 return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _predicted(plan: Plan | None, rows: int) -> tuple[float, ...] | None:

@@ -2,9 +2,8 @@
 
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
@@ -69,7 +68,7 @@ class FolderFollower:
         self._feed.note_dropped(self._tail.skipped - skipped)
 
 
-class FolderPage:
+class FolderPage(Closeable):
     """The page of a run directory, live or replayed; see `serve_folder`."""
 
     def __init__(self, follower: FolderFollower, server: DashboardServer) -> None:
@@ -80,17 +79,6 @@ class FolderPage:
         """Show that the run has ended, close the page and free the port."""
         self._follower.close()
         self._server.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"FolderPage({self.url})"

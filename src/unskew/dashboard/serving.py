@@ -3,9 +3,9 @@
 import secrets
 import socket
 import threading
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.sockets import FIRST_PORT, LOOPBACK, open_socket
 from unskew.errors import MissingExtraError, UnskewError
@@ -14,7 +14,7 @@ _SECONDS_TO_START, _SECONDS_TO_STOP = 20.0, 10.0
 _MOST_CONNECTIONS = 128
 
 
-class DashboardServer:
+class DashboardServer(Closeable):
     """The page of a feed, on a port of this machine; it is there once the object is.
 
     Parameters
@@ -84,17 +84,6 @@ class DashboardServer:
             if not self._thread.is_alive() or waited > _SECONDS_TO_START:
                 self.close()
                 raise UnskewError(f"dashboard: the server on port {self.port} did not start.")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"DashboardServer({self.url})"

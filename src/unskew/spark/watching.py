@@ -5,11 +5,11 @@ import queue
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
@@ -90,7 +90,7 @@ def watch(
     return Watch(running, makers, server, session, None if folder is None else Path(folder))
 
 
-class Watch:
+class Watch(Closeable):
     """What `watch` returns; a context manager.
 
     Attributes
@@ -180,17 +180,6 @@ class Watch:
             if not self._failed:
                 self._failed = True
                 _log.exception("A micro-batch could not be shown; the query goes on.")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Watch({self.url})"

@@ -128,6 +128,7 @@ function connect() {
   source.addEventListener("end", (message) => {
     store.run.ended = true;
     store.run.problem = JSON.parse(message.data).problem;
+    source.close(); // or it would ask this port for ever, and show whatever run comes there next
     soon();
   });
 }
