@@ -4,6 +4,7 @@ import logging
 import queue
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -114,6 +115,7 @@ class Watch(Closeable):
         self._server, self._spark, self._folder = server, spark, folder
         self._queries, self._makers = queries, makers  # by the run
         self._heard: queue.Queue[_Heard] = queue.Queue(_MOST_WAITING)
+        self._closing = threading.Event()
         self._failed = False
         self._thread = threading.Thread(target=self._run, name="unskew-watch", daemon=True)
         self._thread.start()
@@ -121,17 +123,25 @@ class Watch(Closeable):
 
     def hear(self, progress: Any, told: list[Told]) -> None:
         """Take note of a micro-batch, for Spark's listener: nothing here takes time."""
-        if str(progress.runId) in self._makers:
-            self._put((progress, told))
+        if str(progress.runId) not in self._makers:
+            return
+        try:
+            self._heard.put_nowait((progress, told))
+        except queue.Full:
+            self.dropped += 1
+            self._server.feed.note_dropped(1)
 
     def end(self, run: str) -> None:
         """Take note that a run has ended, for Spark's listener."""
         if run in self._makers:
-            self._put(run)
+            with suppress(queue.Full):  # the thread looks after the queries by itself, too
+                self._heard.put_nowait(run)
 
     def close(self) -> None:
-        """Close the page and free its port; the queries go on. Again, it does nothing."""
-        self._put(None)
+        """Show what was heard, close the page and free its port; the queries go on."""
+        self._closing.set()
+        with suppress(queue.Full):
+            self._heard.put_nowait(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(_SECONDS_TO_CLOSE)
 
@@ -139,13 +149,6 @@ class Watch(Closeable):
         """Wait until all queries have ended and the page is closed; return whether that is so."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
-
-    def _put(self, heard: _Heard) -> None:
-        try:
-            self._heard.put_nowait(heard)
-        except queue.Full:
-            self.dropped += 1
-            self._server.feed.note_dropped(1)
 
     def _run(self) -> None:
         """Show what is heard until the last query has ended."""
@@ -163,9 +166,12 @@ class Watch(Closeable):
     def _next(self) -> _Heard:
         """Return what is heard next; look after the queries where that takes long."""
         while True:
+            wait = not self._closing.is_set()
             try:
-                return self._heard.get(timeout=_SECONDS_BETWEEN_LOOKS)
+                return self._heard.get(block=wait, timeout=_SECONDS_BETWEEN_LOOKS)
             except queue.Empty:
+                if not wait:
+                    return None
                 for run, each in self._queries.items():
                     if not _is_active(each):
                         return run
