@@ -12,6 +12,7 @@ BENCHMARKS = (
     "spark_work",
     "spark_loads",
     "spark_streaming",
+    "spark_watching",
     "spark_proactive",
     "spark_proactive_streams",
 )

@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 
 import unskew.spark as us
+from unskew.events import EVENTS_FILE, read_events
 from unskew.spark.keys import identity
 from unskew.spark.learning import learn_plan
 from unskew.spark.schemes import RUNNABLE, grouping_for
@@ -152,3 +153,23 @@ def wait_for(found: Callable[[], bool]) -> None:
     while not found():
         assert time.monotonic() < deadline, "the plan loop did nothing for 60 s"
         time.sleep(0.05)
+
+
+def test_a_running_query_is_watched_and_its_page_closes_with_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    numbers = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+    keyed = numbers.select((sf.col("value") % 5).alias("user"), "value")
+    placed = us.balance_stream(keyed, "user", WORKERS, plan_path=tmp_path / "plans")
+    query = placed.writeStream.format("noop").queryName("watched_in_both").start()
+    with us.watch(query, folder=tmp_path / "run", port=0) as watched:
+        until = time.monotonic() + 60
+        while not (tmp_path / "run" / EVENTS_FILE).exists():
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        query.stop()
+        assert watched.wait(30)
+    for event in read_events(tmp_path / "run"):
+        assert event.grouping == "watched_in_both"
+        assert sum(event.loads) == event.rows > 0
+        assert sum(key.share for key in event.hot_keys) == pytest.approx(1.0)

@@ -15,6 +15,7 @@ from unskew.groupings.plan import (
     Plan,
     hashing_plan,
     index_plan,
+    places_of,
     route_planned,
     slots_of,
 )
@@ -126,14 +127,8 @@ class PlannedGrouping(LearnedGrouping):
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         plan = self._plan
         slot = int(slots_of(np.array([key_id]), plan.slot_member, plan.slot_workers.size)[0])
-        workers = set(self._history.workers_of(slot)) if self._history else set()
-        hot = np.flatnonzero(plan.hot_ids == key_id)
-        if hot.size:
-            first, last = plan.pieces.starts[hot[0]], plan.pieces.starts[hot[0] + 1]
-            workers.update(plan.pieces.workers[first:last].tolist())
-        else:
-            workers.add(int(plan.slot_workers[slot]))
-        return tuple(sorted(workers))
+        before = set(self._history.workers_of(slot)) if self._history else set()
+        return tuple(sorted(before | places_of(plan, key_id)))
 
     def for_source(self, source: int, n_sources: int) -> Self:
         """Return an object of its own that follows the same plan and has sent nothing yet."""

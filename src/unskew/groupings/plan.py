@@ -96,6 +96,20 @@ def hashing_plan(n_workers: int, slot_member: Ids, n_slots: int) -> Plan:
     )
 
 
+def places_of(plan: Plan, key_id: np.uint64) -> set[int]:
+    """Return the workers that ``plan`` has for the key with this identity.
+
+    >>> places_of(hashing_plan(3, HASHED_MEMBER, 6), np.uint64(0))
+    {0}
+    """
+    hot = np.flatnonzero(plan.hot_ids == key_id)
+    if hot.size:
+        first, last = plan.pieces.starts[hot[0]], plan.pieces.starts[hot[0] + 1]
+        return set(plan.pieces.workers[first:last].tolist())
+    slot = slots_of(np.array([key_id], np.uint64), plan.slot_member, plan.slot_workers.size)[0]
+    return {int(plan.slot_workers[slot])}
+
+
 class PlanIndex(NamedTuple):
     """A plan in the form that a compiled loop reads: hot keys one after the other, by slot."""
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from unskew.spark.salting import salt
     from unskew.spark.saved_plans import load_plan, save_plan
     from unskew.spark.streaming import balance_stream
+    from unskew.spark.watching import Watch, watch
 
 __all__ = [
     "Aggregator",
@@ -39,6 +40,7 @@ __all__ = [
     "Loads",
     "Mean",
     "TopRows",
+    "Watch",
     "approx_count_distinct",
     "avg",
     "balance",
@@ -62,6 +64,7 @@ __all__ = [
     "sum",
     "top_k",
     "variance",
+    "watch",
     "weighted_mean",
 ]
 
@@ -98,6 +101,8 @@ _MODULES = {
     "sum": "unskew.spark.aggregates",
     "top_k": "unskew.spark.aggregates",
     "variance": "unskew.spark.aggregates",
+    "Watch": "unskew.spark.watching",
+    "watch": "unskew.spark.watching",
     "weighted_mean": "unskew.spark.aggregates",
 }
 

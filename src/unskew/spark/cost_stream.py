@@ -99,7 +99,7 @@ class CostLoop:
     def __init__(
         self, owner: str, folder: Path, file: ControlFile, workers: int, matrices: Matrices
     ) -> None:
-        self._folder, self._file = folder, file
+        self.folder, self._file = folder, file
         self._control = file.read(owner) or CostControl(workers, matrices)
         self._say_damaged(file.damaged())
         self._file.write(self._control)
@@ -125,7 +125,7 @@ class CostLoop:
             if round_report.round_number == NO_ROUND and not damaged:
                 self._say_unseen()
             epoch = _epoch(report, round_report, damaged, time.perf_counter() - started)
-            append_epoch(self._folder, epoch)
+            append_epoch(self.folder, epoch)
         return epoch
 
     def rest(self, run: str) -> None:
@@ -141,7 +141,7 @@ class CostLoop:
             _log.warning(
                 "Rows were dealt in turn: no task has found a whole file of costs in %s. Is it the "
                 "same folder on the driver and on all executors?",
-                self._folder,
+                self.folder,
             )
 
 

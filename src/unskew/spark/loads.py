@@ -10,7 +10,7 @@ from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.plan import Plan
 from unskew.spark.epochs import Epoch, read_epochs
 from unskew.spark.job_watch import JobWatch
-from unskew.spark.saved_plans import PlanFileError, PlanStore, load_plan
+from unskew.spark.saved_plans import PlanStore
 
 LOADS_SCHEMA = pa.schema(
     [
@@ -126,7 +126,7 @@ class Loads:
         rows = []
         for epoch in self.epochs:
             if epoch.version not in shares:
-                shares[epoch.version] = _predicted_shares(self._plan_of(epoch.version))
+                shares[epoch.version] = predicted_shares(self._plan_of(epoch.version))
             rows += _rows_of(epoch, shares[epoch.version])
         table = pa.Table.from_pylist(rows, schema=LOADS_SCHEMA)
         return spark.createDataFrame(table)
@@ -134,11 +134,7 @@ class Loads:
     def _plan_of(self, version: int) -> Plan | None:
         if self.plan_path is None:
             return None if self._job is None else self._job.plan
-        path = PlanStore(self.plan_path).path_of(version)
-        try:
-            return load_plan(path).plan if version > 0 and path.exists() else None
-        except PlanFileError:
-            return None
+        return PlanStore(self.plan_path).plan_of(version)
 
     def __repr__(self) -> str:
         if self.plan_path is not None:
@@ -163,7 +159,7 @@ def _rows_of(epoch: Epoch, shares: list[float] | None) -> list[dict[str, object]
     ]
 
 
-def _predicted_shares(plan: Plan | None) -> list[float] | None:
+def predicted_shares(plan: Plan | None) -> list[float] | None:
     """Return each worker's part of all rows as the plan has it; None if it predicts nothing."""
     if plan is None or not plan.predicted_loads.any():
         return None

@@ -63,9 +63,17 @@ def read_counts(places: str, hot: str, keys: int, *, workers: int, n_slots: int)
     loads, slot_loads = np.zeros(workers), np.zeros(n_slots)
     np.add.at(loads, place // n_slots, rows)
     np.add.at(slot_loads, place % n_slots, rows)
-    ids, hot_rows = _numbers(hot).T
-    hot_ids = np.ascontiguousarray(ids).view(np.uint64)
-    return Counts(loads, slot_loads, hot_ids, hot_rows.astype(np.float64), keys)
+    return Counts(loads, slot_loads, *read_hot(hot), keys)
+
+
+def read_hot(hot: str) -> tuple[Ids, NDArray[np.float64]]:
+    """Return the identities that `hot_counts` has found, most frequent first, and their rows.
+
+    >>> [found.tolist() for found in read_hot("7:28,9:3")]
+    [[7, 9], [28.0, 3.0]]
+    """
+    ids, rows = _numbers(hot).T
+    return np.ascontiguousarray(ids).view(np.uint64), rows.astype(np.float64)
 
 
 def _frequent(column: str, wanted: int, counters: int) -> Column:

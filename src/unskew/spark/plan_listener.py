@@ -3,12 +3,14 @@
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from unskew.spark.epochs import Epoch
 from unskew.spark.plan_loop import Report
 
 WORK_SUFFIX = "-work"
@@ -24,6 +26,10 @@ _lock = threading.Lock()
 
 class Loop(Protocol):
     """Who learns from micro-batches."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the stream, its ``plan_path``."""
 
     def take(self, report: Any) -> object:
         """Learn from a micro-batch."""
@@ -54,24 +60,60 @@ def plan_report(progress: Any, name: str) -> Report | None:
     )
 
 
+class Told(NamedTuple):
+    """What a loop made of a micro-batch."""
+
+    name: str
+    """The name that the loop observes under."""
+    folder: Path
+    epoch: Epoch
+
+
+class Hearer(Protocol):
+    """Who is told of all micro-batches of a session; must return at once."""
+
+    def hear(self, progress: Any, told: list[Told]) -> None:
+        """Take note of a micro-batch, and of what loops made of it."""
+
+    def end(self, run: str) -> None:
+        """Take note that a run of a query has ended."""
+
+
 def follow(spark: SparkSession, name: str, loop: Loop, read: ReadReport = plan_report) -> None:
     """Give ``loop`` what ``read`` makes of all that queries of this session observe as ``name``."""
+    _listener_of(spark).loops[name] = loop, read
+
+
+def tell(spark: SparkSession, hearer: Hearer) -> None:
+    """Tell ``hearer`` from now on what the queries of this session do."""
+    _listener_of(spark).hearers.append(hearer)
+
+
+def tell_no_more(spark: SparkSession, hearer: Hearer) -> None:
+    """Let go of ``hearer``, if it is told anything at all."""
+    hearers = _listener_of(spark).hearers
+    if hearer in hearers:
+        hearers.remove(hearer)
+
+
+def _listener_of(spark: SparkSession) -> "PlanListener":
     with _lock:
         listener = _listeners.get(spark)
         if listener is None:
             listener = _listeners[spark] = PlanListener()
             spark.streams.addListener(listener)
-        listener.loops[name] = loop, read
+        return listener
 
 
 class PlanListener(StreamingQueryListener):
-    """One a session: gives each report to the loop whose name it carries.
+    """One a session: gives each report to the loop whose name it carries, and tells hearers.
 
     Nothing that goes wrong here may reach Spark or the query: it is logged, once a loop.
     """
 
     def __init__(self) -> None:
         self.loops: dict[str, tuple[Loop, ReadReport]] = {}
+        self.hearers: list[Hearer] = []
         self._failed: set[str] = set()
 
     def onQueryStarted(self, event: Any) -> None:
@@ -83,19 +125,25 @@ class PlanListener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:
         """Hand the reports of a micro-batch over."""
         progress = event.progress
+        told = []
         for name in set(self.loops).intersection(progress.observedMetrics):
             loop, read = self.loops[name]
             try:
                 report = read(progress, name)
-                if report is not None:
-                    loop.take(report)
+                epoch = None if report is None else loop.take(report)
+                if isinstance(epoch, Epoch):
+                    told.append(Told(name, loop.folder, epoch))
             except Exception:
                 self._log_once(name)
+        for hearer in list(self.hearers):
+            hearer.hear(progress, told)
 
     def onQueryTerminated(self, event: Any) -> None:
         """Let the loops of this run rest."""
         for loop, _ in list(self.loops.values()):
             loop.rest(str(event.runId))
+        for hearer in list(self.hearers):
+            hearer.end(str(event.runId))
 
     def _log_once(self, name: str) -> None:
         if name not in self._failed:

@@ -97,6 +97,11 @@ class PlanLoop:
         self._said_uneven = False
 
     @property
+    def folder(self) -> Path:
+        """Where the plans are kept."""
+        return self._store.folder
+
+    @property
     def version(self) -> int:
         """The plan that micro-batches follow which start now."""
         return self._version

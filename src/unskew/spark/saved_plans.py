@@ -210,6 +210,14 @@ class PlanStore:
         version = max(self.versions(), default=0) + 1
         return save_plan(self.path_of(version), plan, by=by, version=version, **about)
 
+    def plan_of(self, version: int) -> Plan | None:
+        """Return the plan of a version; None if there is none, or none that can be read."""
+        path = self.path_of(version)
+        try:
+            return load_plan(path).plan if version > 0 and path.exists() else None
+        except PlanFileError:
+            return None
+
     def latest(self) -> SavedPlan | None:
         """Return the newest plan that can be read, None if there is none.
 

@@ -1,0 +1,124 @@
+"""Serve the page from a thread of its own, until whoever started it closes it."""
+
+import secrets
+import socket
+import threading
+from typing import Any
+
+from unskew.dashboard.closing import Closeable
+from unskew.dashboard.feed import Feed
+from unskew.dashboard.sockets import FIRST_PORT, LOOPBACK, open_socket
+from unskew.errors import MissingExtraError, UnskewError
+
+_SECONDS_TO_START, _SECONDS_TO_STOP = 20.0, 10.0
+_MOST_CONNECTIONS = 128
+
+
+class DashboardServer(Closeable):
+    """The page of a feed, on a port of this machine; it is there once the object is.
+
+    Parameters
+    ----------
+    feed
+        What is shown.
+    host
+        The address to listen on. Left out, only this machine can connect. Given, whoever knows the
+        address with its token can.
+    port
+        The port, 0 for any; by default 4747 or the next free one.
+
+    Attributes
+    ----------
+    url : str
+        The address for a browser, with the token if there is one.
+    note : str or None
+        What a user should know, such as that 4747 was busy.
+
+    Raises
+    ------
+    BusyPortError
+        If the port that was asked for is taken.
+    MissingExtraError
+        If the libraries of the dashboard are not installed.
+
+    Examples
+    --------
+    >>> from urllib.request import urlopen
+    >>> from unskew.dashboard.model import RunModel
+    >>> with DashboardServer(Feed(RunModel("an example")), port=0) as server:
+    ...     urlopen(server.url + "api/latest").status
+    200
+    """
+
+    def __init__(self, feed: Feed, *, host: str | None = None, port: int | None = None) -> None:
+        self.feed = feed
+        self.token = None if host is None else secrets.token_urlsafe(24)
+        self._server = _make_server(feed, self.token)
+        self._socket = open_socket(host or LOOPBACK, port)
+        self.port = int(self._socket.getsockname()[1])
+        self.url = _address(self._socket, self.token)
+        self.note = _note(port, self.port)
+        self._thread = threading.Thread(target=self._run, name="unskew-dashboard", daemon=True)
+        self._thread.start()
+        self._wait_until_started()
+
+    def close(self) -> None:
+        """Send all browsers home and free the port; calling it again does nothing."""
+        self.feed.close()
+        self._server.should_exit = True
+        if self._thread is not threading.current_thread():
+            self._thread.join(_SECONDS_TO_STOP)
+        self._socket.close()
+
+    def _run(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def _wait_until_started(self) -> None:
+        waited = 0.0
+        while not self._server.started:
+            self._thread.join(0.01)
+            waited += 0.01
+            if not self._thread.is_alive() or waited > _SECONDS_TO_START:
+                self.close()
+                raise UnskewError(f"dashboard: the server on port {self.port} did not start.")
+
+    def __repr__(self) -> str:
+        return f"DashboardServer({self.url})"
+
+
+def _make_server(feed: Feed, token: str | None) -> Any:
+    """Return a uvicorn server that does not run yet."""
+    try:
+        import uvicorn
+
+        from unskew.dashboard.application import make_app
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the dashboard", str(error.name), "dashboard") from None
+    config = uvicorn.Config(
+        make_app(feed, token=token),
+        log_level="error",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=2,
+    )
+    return uvicorn.Server(config)
+
+
+def _address(listening: socket.socket, token: str | None) -> str:
+    host, port = listening.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (it is compared, nothing is bound to it here)
+        host = socket.gethostname()
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _note(asked: int | None, port: int) -> str | None:
+    if asked is None and port != FIRST_PORT:
+        return f"port {FIRST_PORT} is busy, so the page is on port {port}"
+    return None
