@@ -3,12 +3,18 @@
 import inspect
 
 from unskew.apps.base import Application
+from unskew.apps.hashtags import Hashtags
+from unskew.apps.heavy_hitters import HeavyHitters
+from unskew.apps.naive_bayes import NaiveBayes
+from unskew.apps.roads import Roads
+from unskew.apps.vwap import Vwap
 from unskew.apps.wordcount import WordCount
 from unskew.errors import UnknownNameError
 from unskew.groupings.registry import given_parameters
 
 APPLICATIONS: dict[str, type[Application]] = {
-    application.name: application for application in (WordCount,)
+    application.name: application
+    for application in (WordCount, Hashtags, Vwap, Roads, NaiveBayes, HeavyHitters)
 }
 
 
