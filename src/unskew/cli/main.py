@@ -10,6 +10,7 @@ from unskew import __version__
 from unskew.cli._errors import exit_code_of, make_output_safe
 from unskew.cli.compare import compare
 from unskew.cli.groupings import groupings
+from unskew.cli.run import run as run_application
 from unskew.cli.simulate import simulate
 from unskew.cli.streams import streams
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 for command in (groupings, streams, simulate, compare):
     app.command()(command)
+app.command("run")(run_application)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,9 +1,10 @@
 """The application's own real data, cut into files: one file is one micro-batch."""
 
-import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -47,9 +48,13 @@ class BuiltIn(Source):
     def _files(self, application: Application) -> list[Path]:
         if not self.pool.exists():
             limit = None if self.max_batches is None else self.max_batches * self.batch_rows
-            self.pool.mkdir(parents=True)
-            for number, part in enumerate(_parts(application.table(limit), self.batch_rows)):
-                pq.write_table(part, self.pool / f"{number:06d}.parquet", coerce_timestamps="us")
+            parts = _parts(application.table(limit), self.batch_rows)
+            with TemporaryDirectory(dir=self.pool.parent, prefix=".making-") as making:
+                for number, part in enumerate(parts):
+                    path = Path(making) / "all" / f"{number:06d}.parquet"
+                    path.parent.mkdir(exist_ok=True)
+                    pq.write_table(part, path, coerce_timestamps="us")
+                path.parent.rename(self.pool)  # all of it, or nothing
         return sorted(self.pool.glob("*.parquet"))
 
 
@@ -75,7 +80,9 @@ class FileFeeder:
         path = next(self._left, None)
         if path is None:
             return False
-        os.link(path, self._folder / path.name)
+        hidden = self._folder / f".{path.name}"  # Spark does not look at such names
+        shutil.copyfile(path, hidden)
+        hidden.replace(self._folder / path.name)
         return True
 
 
