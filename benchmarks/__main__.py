@@ -14,6 +14,7 @@ BENCHMARKS = (
     "spark_streaming",
     "spark_proactive",
     "spark_proactive_streams",
+    "applications",
 )
 
 

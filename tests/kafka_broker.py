@@ -5,7 +5,6 @@ artifacts come from Maven Central by way of Maven (and its settings), once, into
 """
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,16 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.maven_jars import NoJarsError, maven_jars
+
 VERSION = "4.1.0"
-_PATIENCE_SECONDS = 60
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>unskew</groupId><artifactId>broker</artifactId><version>1</version>
-  <dependencies><dependency>
-    <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>
-  </dependency></dependencies>
-</project>
-"""
+_PATIENCE_SECONDS = 120
 _PROPERTIES = """process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=127.0.0.1:{controller}
@@ -132,33 +125,11 @@ class KafkaBroker:
 
 
 def kafka_jars() -> list[Path]:
-    """Return Kafka's jars, from the user's cache or else from Maven Central."""
-    folder = _cache() / f"kafka-{VERSION}"
-    if not folder.exists():
-        _download(folder)
-    return sorted(folder.glob("*.jar"))
-
-
-def _download(folder: Path) -> None:
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            raise NoBrokerError(f"there is no {program} on this machine")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as making:
-        (Path(making) / "pom.xml").write_text(_POM.format(version=VERSION))
-        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]
-        command = ["mvn", "--quiet", "--batch-mode", "--no-transfer-progress", *goal]
-        done = subprocess.run(
-            command, cwd=making, capture_output=True, text=True, check=False, timeout=600
-        )
-        if done.returncode:
-            raise NoBrokerError(f"Maven could not get Kafka: {done.stdout[-800:]}")
-        (Path(making) / "jars").rename(folder)
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "unskew"
+    """Return Kafka's jars."""
+    try:
+        return maven_jars(f"kafka-{VERSION}", [f"org.apache.kafka:kafka_2.13:{VERSION}"])
+    except NoJarsError as error:
+        raise NoBrokerError(str(error)) from None
 
 
 def _free_port() -> int:

@@ -134,4 +134,5 @@ class GroupingRun:
         return plain
 
     def _loads(self) -> Iterator[tuple[int, ...]]:
-        return (each.event.loads for each in self.measured)
+        """Return the rows of workers, where they were counted."""
+        return (each.event.loads for each in self.measured if each.event.loads)

@@ -15,9 +15,12 @@ _POINTS = 200
 
 def run_loads_chart(runs: Sequence[GroupingRun]) -> Any:
     """Draw the rows of each worker, a panel a grouping; the dashed line is the mean."""
-    titles = [f"{run.label}   λ {real_text(run.imbalance_percent)} %" for run in runs]
+    counted = [run for run in runs if run.loads]
+    titles = [f"{run.label}   λ {real_text(run.imbalance_percent)} %" for run in counted]
+    if not counted:
+        return figure("worker", "rows", height=200)
     chart, places = grid_of_panels(titles)
-    for run, place in zip(runs, places, strict=True):
+    for run, place in zip(counted, places, strict=True):
         add_loads(chart, list(run.loads), place)
     chart.update_layout(showlegend=False, bargap=0.15)
     return chart

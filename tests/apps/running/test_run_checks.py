@@ -107,4 +107,6 @@ def test_the_connector_is_of_sparks_version_unless_told_otherwise(
         "spark.jars.packages": connector(),
         "spark.jars.ivySettings": "/ivy.xml",
     }
+    monkeypatch.setenv(CONNECTOR, "/a.jar,/b.jar")
+    assert package_settings((connector(),)) == {"spark.jars": "/a.jar,/b.jar"}
     assert package_settings(()) == {}

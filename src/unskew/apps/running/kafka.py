@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from unskew.errors import InvalidParameterError, UnskewError
 
 CONNECTOR = "UNSKEW_KAFKA_CONNECTOR"
-"""Environment variable: the version of the connector, where that of Spark cannot be had."""
+"""Environment variable: the version of the connector, where that of Spark cannot be had; or the
+paths of its jars, with commas between them, for machines without a network."""
 _IVY = "UNSKEW_IVY_SETTINGS"
 _PATIENCE_MS = 8_000
 _PATIENCE = {
@@ -103,6 +104,9 @@ def package_settings(packages: tuple[str, ...]) -> dict[str, str]:
     """Return the settings of a session that loads packages, from where the user's Ivy has them."""
     if not packages:
         return {}
+    told = os.environ.get(CONNECTOR, "")
+    if told.endswith(".jar"):
+        return {"spark.jars": told}
     settings = {"spark.jars.packages": ",".join(sorted(set(packages)))}
     ivy = os.environ.get(_IVY)
     return {**settings, "spark.jars.ivySettings": ivy} if ivy else settings

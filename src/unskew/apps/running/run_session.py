@@ -5,7 +5,7 @@ import os
 from pyspark.sql import SparkSession
 
 import unskew.spark as us
-from unskew.apps.running.kafka import package_settings
+from unskew.apps.running.kafka import CONNECTOR, package_settings
 from unskew.errors import UnskewError
 from unskew.spark.applying import ROCKSDB, STATE_STORE
 
@@ -48,7 +48,7 @@ def run_session(
 def _refused(error: Exception, packages: tuple[str, ...]) -> UnskewError:
     if packages and "JAVA_GATEWAY_EXITED" in str(error):
         names = ", ".join(sorted(set(packages)))
-        hint = "the log above has what Ivy said; UNSKEW_KAFKA_CONNECTOR names another version"
+        hint = f"the log above has what Ivy said; {CONNECTOR} names another version, or jars"
         return UnskewError(f"unskew run: Spark could not load {names}. Hint: {hint}")
     text = " ".join(str(error).split())[:300]
     return UnskewError(f"unskew run: no Spark session could be started: {text}")
