@@ -201,6 +201,7 @@ def _hand_over(
     notes = [f"{dead:,} records could not be read and were put aside"] if dead else []
     empty = [each.label for each in runs if not each.batches]
     notes += [f"{label}: there were no rows" for label in empty]
+    notes += [note for each in runs for note in each.notes]
     facts = [
         ("run", f"{asked.application.name}: {asked.application.description}"),
         ("source", f"{asked.source.spec}, seed {asked.seed}"),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from unskew.events import BatchEvent
@@ -35,6 +35,8 @@ class GroupingRun:
     warm_up
         How many of them, from the start, are not measured: the JVM compiles, schemes learn. The
         last one always is.
+    notes
+        Further remarks, a sentence each.
 
     Examples
     --------
@@ -49,7 +51,7 @@ class GroupingRun:
     label: str
     batches: Sequence[MeasuredBatch]
     warm_up: int = 0
-    notes: Sequence[str] = field(default=(), compare=False)
+    notes: Sequence[str] = ()
 
     @property
     def measured(self) -> Sequence[MeasuredBatch]:

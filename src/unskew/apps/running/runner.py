@@ -113,7 +113,8 @@ class Run:
                 break
             on_start(label)
             batches = self._run_one(spark, label, asked, on_batch, first=number == 0)
-            done.append(GroupingRun(label, batches, self.warm_up))
+            said = self.sink.summary(spark, label)
+            done.append(GroupingRun(label, batches, self.warm_up, [said] if said else []))
         return done
 
     def _check_groupings(self) -> None:

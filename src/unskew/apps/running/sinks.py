@@ -38,6 +38,10 @@ class Sink:
     def check_on(self, spark: SparkSession) -> None:
         """Raise if Spark knows that nothing can be written."""
 
+    def summary(self, spark: SparkSession, label: str) -> str | None:  # noqa: ARG002 (of nothing)
+        """Say what there is after the run of a grouping, if there is something to say."""
+        return None
+
     def writer(
         self,
         results: DataFrame,
@@ -58,6 +62,11 @@ class ConsoleSink(Sink):
 
 class MemorySink(Sink):
     """Keep all results in the driver, as the table ``unskew_GROUPING``."""
+
+    def summary(self, spark: SparkSession, label: str) -> str:
+        """Say how many results there are."""
+        table = memory_table(label)
+        return f"{label}: {spark.table(table).count():,} result rows in memory, table {table}"
 
     def writer(self, results: DataFrame, application: Application, label: str) -> DataStreamWriter:
         """Return Spark's memory sink."""
