@@ -34,7 +34,7 @@ RUN_COLUMNS: tuple[Column[GroupingRun], ...] = (
     ),
     Column(
         "replication",
-        "workers that hold a key in a micro-batch, on average (an estimate, to some 2 %)",
+        "workers that hold a key in a micro-batch, on average (an estimate, to some 1 %)",
         lambda run: run.replication,
         replication_text,
     ),

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 from tests.apps.running.run_cases import asked, last_counts
 
@@ -27,7 +26,6 @@ def write_json(folder: Path) -> None:
         (folder / f"{number}.json").write_text("\n".join(lines) + "\n")
 
 
-@pytest.mark.usefixtures("rocksdb")
 def test_json_that_is_no_row_is_put_aside_and_the_stream_goes_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -47,7 +45,6 @@ def test_json_that_is_no_row_is_put_aside_and_the_stream_goes_on(
     assert sum(unreadable.values()) >= 4, "what cannot be parsed is kept to the letter"
 
 
-@pytest.mark.usefixtures("rocksdb")
 def test_csv_that_is_no_row_is_counted_and_the_stream_goes_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:

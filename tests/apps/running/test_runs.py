@@ -13,7 +13,6 @@ from unskew.events import read_events
 from unskew.reports.grouping_run import MeasuredBatch
 
 
-@pytest.mark.usefixtures("rocksdb")
 def test_groupings_get_the_same_micro_batches_and_count_alike(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -32,7 +31,6 @@ def test_groupings_get_the_same_micro_batches_and_count_alike(
     assert [event.version for event in of_wrap][:2] == [0, 1], "a plan rules the next micro-batch"
 
 
-@pytest.mark.usefixtures("rocksdb")
 def test_a_run_that_is_stopped_goes_on_from_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -60,7 +58,6 @@ def test_a_run_that_is_stopped_goes_on_from_its_checkpoint(
         asked(tmp_path / "record", "wrap", app="vwap", checkpoint=place)
 
 
-@pytest.mark.usefixtures("rocksdb")
 def test_made_up_rows_are_the_same_for_every_grouping(spark: SparkSession, tmp_path: Path) -> None:
     run = asked(
         tmp_path, "key", "shuffle", source="rate:5000", batch_rows=None, trigger=0.2, max_batches=2

@@ -17,7 +17,6 @@ from unskew.apps.running.batch_events import FinishedBatch, find_epoch, metrics_
 from unskew.apps.running.opened import Batch, Feeder, Source
 from unskew.errors import UnskewError
 from unskew.reports.grouping_run import MeasuredBatch
-from unskew.spark.plan_makers import LEARNING
 
 OnBatch = Callable[[MeasuredBatch], None]
 _POLL_SECONDS = 0.02
@@ -116,7 +115,7 @@ class Follower:
 
         A micro-batch that is handed over after this follows the plan that was made of this one.
         """
-        if self.placing.plan_path is None or not keeps_record(self.label):
+        if self.placing.plan_path is None or not self.placing.learns:
             return None
         deadline = time.monotonic() + _PATIENCE_SECONDS
         folder, run = Path(self.placing.plan_path), str(progress.runId)
@@ -132,15 +131,6 @@ class Follower:
             error = self.query.exception()
         if error is not None:
             raise UnskewError(f"unskew run: {self.label}: {first_cause(str(error))}")
-
-
-def keeps_record(label: str) -> bool:
-    """Whether a stream under this scheme tells its plan loop of every micro-batch.
-
-    >>> keeps_record("wrap:decay=0.5"), keeps_record("partial-key")
-    (True, False)
-    """
-    return label.partition(":")[0].strip() in (*LEARNING, "proactive-shuffle")
 
 
 def first_cause(text: str) -> str:

@@ -7,7 +7,6 @@ from pyspark.sql import SparkSession
 import unskew.spark as us
 from unskew.apps.running.kafka import CONNECTOR, package_settings
 from unskew.errors import UnskewError
-from unskew.spark.applying import ROCKSDB, STATE_STORE
 
 _MOST_PARTITIONS_OF_STATE = 4  # each has files of its own to write in every micro-batch
 
@@ -34,7 +33,6 @@ def run_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": min(workers, _MOST_PARTITIONS_OF_STATE),
         "spark.sql.streaming.numRecentProgressUpdates": 1000,
-        STATE_STORE: ROCKSDB,
         **package_settings(packages),
     }
     try:
