@@ -7,9 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.conftest import spark as spark
 
-from unskew.spark.applying import ROCKSDB, STATE_STORE
-
 _HERE = Path(__file__).parent
+_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -19,8 +18,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def rocksdb(spark: SparkSession) -> Iterator[None]:
-    """Let Python states live on streams."""
-    spark.conf.set(STATE_STORE, ROCKSDB)
+def few_partitions(spark: SparkSession) -> Iterator[None]:
+    """Let states of streams, a folder each, be few."""
+    before = spark.conf.get(_PARTITIONS)
+    spark.conf.set(_PARTITIONS, "2")
     yield
-    spark.conf.unset(STATE_STORE)
+    spark.conf.set(_PARTITIONS, str(before))

@@ -60,7 +60,7 @@ class HeavyHitters(KeyedApplication):
 
     def plain(self, df: DataFrame, placing: Placing = Placing()) -> DataFrame:  # noqa: B008 (frozen)
         """Return the exact counts, as plain Spark computes them."""
-        rows = by_hash(df.where("word is not null"), self.key, placing)
+        rows = by_hash(self.prepared(df), self.key, placing)
         counted = rows.groupBy("word").agg(sf.count("*").alias("count"))
         return counted.withColumn("error", sf.lit(0).cast("bigint"))
 

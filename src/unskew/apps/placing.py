@@ -11,9 +11,10 @@ from pyspark.sql import Column, DataFrame
 
 import unskew.spark as us
 from unskew._validation import check_real
+from unskew.groupings.proactive_shuffle import ProactiveShuffle
 from unskew.spark.keys import By, identity, quoted
 from unskew.spark.plan_makers import LEARNING
-from unskew.spark.schemes import grouping_for
+from unskew.spark.work_stats import unused_name
 
 _HOTTEST = 5
 _SKETCH_SIZE = 14  # 2^14 registers: distinct keys are counted to some 1 %
@@ -61,8 +62,8 @@ class Placing:
 
     @property
     def learns(self) -> bool:
-        """Whether a stream needs ``plan_path``: the scheme makes a plan of what it has seen."""
-        return grouping_for(self.grouping, self.workers, seed=self.seed).name in LEARNING
+        """Whether a stream needs ``plan_path``: the scheme plans by what it has seen."""
+        return self.grouping.partition(":")[0].strip() in (*LEARNING, ProactiveShuffle.name)
 
     def place(self, df: DataFrame, by: By) -> DataFrame:
         """Return the rows of a batch or a stream on their workers."""
@@ -133,16 +134,17 @@ def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
     """Return placed rows, which are counted on their way by worker and by key."""
     columns = [by] if isinstance(by, str) else list(by)
     # Spark observes only what is deterministic: the partition has to be a column first.
-    place = placed.withColumn("_place", sf.spark_partition_id())
+    place = unused_name("_place", placed.columns)
     key = identity(placed, columns)
     spelled = sf.concat_ws(" ", *(sf.col(quoted(column)).cast("string") for column in columns))
     counts = [
-        _most(sf.col("_place"), workers, 2 * workers + 64).alias("loads"),
+        _most(sf.col(place), workers, 2 * workers + 64).alias("loads"),
         _distinct(key).alias("keys"),
-        _distinct(sf.xxhash64(key, "_place")).alias("pieces"),
+        _distinct(sf.xxhash64(key, place)).alias("pieces"),
         _most(spelled, _HOTTEST, 1024).alias("hottest"),
     ]
-    return place.observe(name, *counts).drop("_place")
+    numbered = placed.withColumn(place, sf.spark_partition_id())
+    return numbered.observe(name, *counts).drop(place)
 
 
 def _most(column: Column, wanted: int, room: int) -> Column:

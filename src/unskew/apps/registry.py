@@ -3,6 +3,9 @@
 import inspect
 
 from unskew.apps.base import Application
+from unskew.apps.decision_tree import DecisionTree
+from unskew.apps.enrich import Enrich
+from unskew.apps.field_grid import FieldGrid
 from unskew.apps.hashtags import Hashtags
 from unskew.apps.heavy_hitters import HeavyHitters
 from unskew.apps.naive_bayes import NaiveBayes
@@ -14,7 +17,17 @@ from unskew.groupings.registry import given_parameters
 
 APPLICATIONS: dict[str, type[Application]] = {
     application.name: application
-    for application in (WordCount, Hashtags, Vwap, Roads, NaiveBayes, HeavyHitters)
+    for application in (
+        WordCount,
+        Hashtags,
+        Vwap,
+        Roads,
+        NaiveBayes,
+        HeavyHitters,
+        DecisionTree,
+        FieldGrid,
+        Enrich,
+    )
 }
 
 
