@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, have_queues
+from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, Row, have_queues
 from unskew.reports.measurement import Measurement
 from unskew.reports.summary import facts
 
@@ -31,18 +31,24 @@ def print_measurements(measurements: Sequence[Measurement], notes: Sequence[str]
     out = console()
     for name, text in facts(measurements):
         out.print(f"[dim]{name:8}[/dim]{escape(text)}")
-    out.print(_table(LOAD_COLUMNS, measurements))
+    out.print(table_of(LOAD_COLUMNS, measurements))
     columns = list(LOAD_COLUMNS)
     if have_queues(measurements):
-        out.print(_table(QUEUE_COLUMNS, measurements))
+        out.print(table_of(QUEUE_COLUMNS, measurements))
         columns += QUEUE_COLUMNS
-    for column in columns:
-        out.print(f"[dim]{escape(column.title)}: {escape(column.meaning)}[/dim]")
+    print_meanings(out, columns)
     for note in notes:
         out.print(escape(note))
 
 
-def _table(columns: Sequence[Column], measurements: Sequence[Measurement]) -> Table:
+def print_meanings(out: Console, columns: Sequence[Column[Row]]) -> None:
+    """Say what the columns of a table mean."""
+    for column in columns:
+        out.print(f"[dim]{escape(column.title)}: {escape(column.meaning)}[/dim]")
+
+
+def table_of(columns: Sequence[Column[Row]], measurements: Sequence[Row]) -> Table:
+    """Return a table with a row a measurement, best values in green."""
     table = new_table()
     table.add_column("grouping", no_wrap=True)
     for column in columns:

@@ -11,6 +11,7 @@ from unskew.cli._errors import exit_code_of, make_output_safe
 from unskew.cli.compare import compare
 from unskew.cli.dashboard import dashboard
 from unskew.cli.groupings import groupings
+from unskew.cli.run import run as run_application
 from unskew.cli.simulate import simulate
 from unskew.cli.streams import streams
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 for command in (groupings, streams, simulate, compare, dashboard):
     app.command()(command)
+app.command("run")(run_application)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,6 +1,7 @@
 """All groupings by name: a new scheme is one file and one line here."""
 
 import inspect
+from collections.abc import Collection
 from typing import Any
 
 from unskew.errors import InvalidParameterError, UnknownNameError
@@ -84,16 +85,25 @@ def make_grouping(spec: str, n_workers: int, *, seed: int = 0) -> Grouping:
     """
     name, _, rest = spec.partition(":")
     scheme = grouping_class(name.strip())
-    defaults = default_parameters(scheme)
-    given: dict[str, Any] = {}
-    for assignment in filter(None, (part.strip() for part in rest.split(","))):
-        parameter, equals, text = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            raise InvalidParameterError(name, "parameters", "name=value pairs", assignment)
-        if parameter not in defaults:
-            raise UnknownNameError(f"parameter of {name}", parameter, defaults)
-        given[parameter] = _read_value(text)
+    given = given_parameters(name, rest, default_parameters(scheme))
     return scheme(n_workers, **{"seed": seed, **given})
+
+
+def given_parameters(owner: str, text: str, valid: Collection[str]) -> dict[str, Any]:
+    """Return what ``name=value`` pairs, with commas between them, set; all names are ``valid``.
+
+    >>> given_parameters("wrap", "decay=0.5, seed=1", ["decay", "seed"])
+    {'decay': 0.5, 'seed': 1}
+    """
+    given: dict[str, Any] = {}
+    for assignment in filter(None, (part.strip() for part in text.split(","))):
+        parameter, equals, value = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise InvalidParameterError(owner, "parameters", "name=value pairs", assignment)
+        if parameter not in valid:
+            raise UnknownNameError(f"parameter of {owner}", parameter, valid)
+        given[parameter] = _read_value(value)
+    return given
 
 
 def _read_value(text: str) -> bool | int | float | str | None:

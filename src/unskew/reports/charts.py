@@ -29,15 +29,29 @@ def loads_chart(measurements: Sequence[Measurement]) -> Any:
         f"{each.label}   λ {real_text(each.result.imbalance_percent)} %" for each in measurements
     ]
     chart, places = grid_of_panels(titles)
-    for each, (row, column) in zip(measurements, places, strict=True):
-        loads = list(each.result.loads)
-        mean = sum(loads) / len(loads)
-        chart.add_trace(_loads_trace(loads), row=row, col=column)
-        chart.add_hline(y=mean, line=_MEAN_LINE, row=row, col=column)
-        chart.update_yaxes(range=[0, 1.08 * max(max(loads), 1e-9)], row=row, col=column)
-        chart.update_xaxes(dtick=math.ceil(len(loads) / 10), row=row, col=column)
+    for each, place in zip(measurements, places, strict=True):
+        add_loads(chart, list(each.result.loads), place)
     chart.update_layout(showlegend=False, bargap=0.15)
     return chart
+
+
+def add_loads(chart: Any, loads: list[float], place: tuple[int, int]) -> None:
+    """Draw loads and their mean into a panel, given by its row and column."""
+    row, column = place
+    mean = sum(loads) / len(loads)
+    chart.add_trace(_loads_trace(loads), row=row, col=column)
+    chart.add_hline(y=mean, line=_MEAN_LINE, row=row, col=column)
+    chart.update_yaxes(range=[0, 1.08 * max(max(loads), 1e-9)], row=row, col=column)
+    chart.update_xaxes(dtick=math.ceil(len(loads) / 10), row=row, col=column)
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Return the looks of a line by its number, so that many can be told apart."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "dash": _DASHES[number // len(COLOURS) % len(_DASHES)],
+        "width": 1.8,
+    }
 
 
 def _loads_trace(loads: list[float]) -> dict[str, Any]:
@@ -72,11 +86,7 @@ def imbalance_chart(measurements: Sequence[Measurement]) -> Any:
                 "x": [rows for rows, _ in each.result.series],
                 # A logarithmic axis has no place for 0: the line has a gap there.
                 "y": [value if value > 0 else None for _, value in each.result.series],
-                "line": {
-                    "color": COLOURS[number % len(COLOURS)],
-                    "dash": _DASHES[number // len(COLOURS) % len(_DASHES)],
-                    "width": 1.8,
-                },
+                "line": line_style(number),
                 "hovertemplate": "%{x:,} rows: %{y:,.3~g}",
             }
         )

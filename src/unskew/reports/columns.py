@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from unskew.reports.measurement import Measurement
 from unskew.reports.numbers import count_text, real_text, replication_text
@@ -11,8 +12,19 @@ from unskew.simulator.queue_result import QueueResult
 UNKNOWN = "–"
 
 
+class Labelled(Protocol):
+    """What has a row of its own in a table."""
+
+    @property
+    def label(self) -> str:
+        """What stands in front of the row."""
+
+
+Row = TypeVar("Row", bound=Labelled)
+
+
 @dataclass(frozen=True)
-class Column:
+class Column(Generic[Row]):
     """One figure of every measurement.
 
     Parameters
@@ -31,11 +43,11 @@ class Column:
 
     title: str
     meaning: str
-    value: Callable[[Measurement], float]
+    value: Callable[[Row], float]
     text: Callable[[float], str]
     more_is_better: bool | None = False
 
-    def cells(self, measurements: Sequence[Measurement]) -> list[tuple[str, bool]]:
+    def cells(self, measurements: Sequence[Row]) -> list[tuple[str, bool]]:
         """Return the text of every measurement and whether it is among the best.
 
         Values that look the same are equally good, and where all do, none stands out.
@@ -49,7 +61,7 @@ class Column:
         return [(text, text == best) for text in texts]
 
 
-LOAD_COLUMNS = (
+LOAD_COLUMNS: tuple[Column[Measurement], ...] = (
     Column(
         "λ %",
         "by how much the busiest worker exceeds the mean load; 0 is even",
@@ -92,7 +104,7 @@ def _queue(measurement: Measurement) -> QueueResult:
     return measurement.queue
 
 
-QUEUE_COLUMNS = (
+QUEUE_COLUMNS: tuple[Column[Measurement], ...] = (
     Column(
         "mean ms",
         "completion time, from a row's arrival to the end of its work",
@@ -125,6 +137,6 @@ def have_queues(measurements: Sequence[Measurement]) -> bool:
     return all(each.queue is not None for each in measurements)
 
 
-def legend(columns: Sequence[Column]) -> list[tuple[str, str]]:
+def legend(columns: Sequence[Column[Row]]) -> list[tuple[str, str]]:
     """Return title and meaning of each column."""
     return [(column.title, column.meaning) for column in columns]

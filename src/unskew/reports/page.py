@@ -5,7 +5,7 @@ from html import escape
 
 from unskew.reports._plotly import to_div
 from unskew.reports.charts import balance_chart, imbalance_chart, loads_chart
-from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, have_queues
+from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, Row, have_queues
 from unskew.reports.measurement import Measurement
 from unskew.reports.summary import facts
 
@@ -73,17 +73,18 @@ def render_page(
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<code>{escape(command)}</code>",
-        _facts(measurements),
-        _table("Balance and memory", LOAD_COLUMNS, measurements),
+        fact_list(facts(measurements)),
+        table("Balance and memory", LOAD_COLUMNS, measurements),
     ]
     if have_queues(measurements):
-        parts.append(_table("Completion time", QUEUE_COLUMNS, measurements))
+        parts.append(table("Completion time", QUEUE_COLUMNS, measurements))
     parts += [f"<p>{escape(note)}</p>" for note in notes]
     parts += _charts(measurements)
-    return _frame(title, "\n".join(parts))
+    return frame(title, "\n".join(parts))
 
 
-def _frame(title: str, body: str) -> str:
+def frame(title: str, body: str) -> str:
+    """Return the whole page around its body."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -93,14 +94,14 @@ def _frame(title: str, body: str) -> str:
     )
 
 
-def _facts(measurements: Sequence[Measurement]) -> str:
-    lines = [
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(measurements)
-    ]
+def fact_list(named: Sequence[tuple[str, str]]) -> str:
+    """Return names and texts, a line each."""
+    lines = [f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in named]
     return f"<dl>{''.join(lines)}</dl>"
 
 
-def _table(title: str, columns: Sequence[Column], measurements: Sequence[Measurement]) -> str:
+def table(title: str, columns: Sequence[Column[Row]], measurements: Sequence[Row]) -> str:
+    """Return a table with what its columns mean below it."""
     head = "".join(f"<th>{escape(each.title)}</th>" for each in columns)
     cells = [column.cells(measurements) for column in columns]
     rows = [

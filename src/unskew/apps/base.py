@@ -1,0 +1,97 @@
+"""The contract of an application: rows in, the same result from plain Spark and from workers."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from unskew.apps.delaying import delayed
+from unskew.apps.placing import Placing
+from unskew.spark.schemes import RUNNABLE
+
+
+class Application(ABC):
+    """A pipeline that can run over any source, placed by any grouping that fits.
+
+    Batch and stream go through the same code: what `plain` and `balanced` get is one or the
+    other, and so is what they return. The two results are equal, row for row.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    """One line."""
+    schema: ClassVar[str]
+    """Columns and types of the rows that it takes, as DDL."""
+    time: ClassVar[str | None] = None
+    """The column of event times, where it has one."""
+    key: ClassVar[tuple[str, ...]]
+    """What rows are placed by: columns of the rows that come out of `prepared`."""
+    groupings: ClassVar[tuple[str, ...]] = RUNNABLE
+    """The schemes that fit; any other is refused by the engine, with its own error."""
+    output_mode: ClassVar[str] = "update"
+    """For a stream: ``update`` gives out every result that changed, ``append`` new rows only."""
+    result_key: tuple[str, ...] = ()
+    """The columns that name a result row: in ``update`` mode the last row of each is in force.
+    Empty where all rows stand (``append``)."""
+
+    @abstractmethod
+    def table(self, limit: int | None = None) -> pa.Table:
+        """Return real rows in time order, the first ``limit`` of them; see `unskew.apps.data`."""
+
+    @abstractmethod
+    def drawn(self, numbers: DataFrame) -> DataFrame:
+        """Return a made-up row for each one of ``timestamp`` and ``value`` (0, 1, 2 …).
+
+        The same numbers always give the same rows.
+        """
+
+    def generated(self, spark: SparkSession, rows_per_second: int) -> DataFrame:
+        """Return a stream of made-up rows, so many a second."""
+        source = spark.readStream.format("rate").option("rowsPerSecond", rows_per_second)
+        return self.drawn(source.load())
+
+    @abstractmethod
+    def plain(self, df: DataFrame, placing: Placing = Placing()) -> DataFrame:  # noqa: B008 (frozen)
+        """Return the result as plain Spark computes it.
+
+        Of ``placing`` only the work counts: with a ``delay`` the rows of a key are worked on by
+        one of so many ``workers``, where Spark's own hash puts them.
+        """
+
+    @abstractmethod
+    def balanced(self, df: DataFrame, placing: Placing) -> DataFrame:
+        """Return the same result with rows placed by ``placing``."""
+
+
+class KeyedApplication(Application):
+    """An application whose rows are prepared, placed by key, worked on, and merged by Spark.
+
+    ``prepared`` and ``merged`` are all there is to write. Rows are placed by `key` alone, also
+    where results are of a key and a window: a hot key is hot in every window, so what was learned
+    stays true when the next window begins.
+    """
+
+    def prepared(self, df: DataFrame) -> DataFrame:
+        """Return the rows as they go to the workers; by default as they come."""
+        return df
+
+    @abstractmethod
+    def merged(self, rows: DataFrame) -> DataFrame:
+        """Return the result of rows, wherever they are."""
+
+    def plain(self, df: DataFrame, placing: Placing = Placing()) -> DataFrame:  # noqa: B008 (frozen)
+        """Return the result as plain Spark computes it."""
+        return self.merged(by_hash(self.prepared(df), self.key, placing))
+
+    def balanced(self, df: DataFrame, placing: Placing) -> DataFrame:
+        """Return the same result with rows placed by ``placing``."""
+        placed = placing.place(self.prepared(df), list(self.key))
+        return self.merged(delayed(placed, placing.delay))
+
+
+def by_hash(rows: DataFrame, key: tuple[str, ...], placing: Placing) -> DataFrame:
+    """Return rows after their work, done where plain Spark puts their key; without work as is."""
+    if not placing.delay:
+        return rows
+    return delayed(rows.repartition(placing.workers, *key), placing.delay)

@@ -1,0 +1,155 @@
+"""How an application's rows are to be placed, and what the place of every row tells."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame
+
+import unskew.spark as us
+from unskew._validation import check_real
+from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.spark.keys import By, identity, quoted
+from unskew.spark.plan_makers import LEARNING
+from unskew.spark.work_stats import unused_name
+
+_HOTTEST = 5
+_SKETCH_SIZE = 14  # 2^14 registers: distinct keys are counted to some 1 %
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Where rows are worked on, and how much work a row is.
+
+    Parameters
+    ----------
+    grouping
+        A scheme by name or spec.
+    workers
+        How many partitions share the work.
+    delay
+        Seconds of work a row, done by sleeping, as paper 003 delays its workers. A batch of rows
+        sleeps once for all of them.
+    plan_path
+        On a stream, the folder of a scheme that learns (`learns`); other schemes leave it alone.
+    loads
+        On a batch, told what the workers got.
+    observe_as
+        On a stream, the name under which every micro-batch reports the rows of each worker in
+        ``progress.observedMetrics``; `Observed.read` reads it. It looks at every row.
+    seed
+        For the scheme.
+
+    Examples
+    --------
+    >>> Placing("wrap", workers=4).learns, Placing("partial-key", workers=4).learns
+    (True, False)
+    """
+
+    grouping: str = "wrap"
+    workers: int = 8
+    delay: float = 0.0
+    plan_path: str | Path | None = None
+    loads: us.Loads | None = None
+    observe_as: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_real("Placing", "delay", self.delay, minimum=0)
+
+    @property
+    def learns(self) -> bool:
+        """Whether a stream needs ``plan_path``: the scheme plans by what it has seen."""
+        return self.grouping.partition(":")[0].strip() in (*LEARNING, ProactiveShuffle.name)
+
+    def place(self, df: DataFrame, by: By) -> DataFrame:
+        """Return the rows of a batch or a stream on their workers."""
+        if df.isStreaming and self.learns and self.plan_path is not None:
+            placed = us.balance_stream(
+                df,
+                by,
+                self.workers,
+                plan_path=self.plan_path,
+                grouping=self.grouping,
+                seed=self.seed,
+            )
+        else:
+            placed = us.balance(
+                df, by, self.workers, grouping=self.grouping, seed=self.seed, loads=self.loads
+            )
+        if self.observe_as is None or not df.isStreaming:
+            return placed
+        return observed(placed, by, self.workers, self.observe_as)
+
+    def group(self, df: DataFrame, by: By) -> us.GroupedFrame:
+        """Return rows that are to be worked on by key, in Python; streams are not observed."""
+        return us.group_by(
+            df,
+            by,
+            self.workers,
+            grouping=self.grouping,
+            plan_path=self.plan_path if df.isStreaming and self.learns else None,
+            loads=self.loads,
+            seed=self.seed,
+        )
+
+
+class Observed(NamedTuple):
+    """What a micro-batch told of its placed rows."""
+
+    loads: tuple[int, ...]
+    """Rows of each worker, exact."""
+    keys: int
+    """Distinct keys, to some 1 %."""
+    pieces: int
+    """Keys, each counted on every worker that has it, to some 1 %: counters in memory."""
+    hottest: tuple[tuple[str, int], ...]
+    """The keys with the most rows, spelled, and their rows."""
+
+    @property
+    def replication(self) -> float | None:
+        """On how many workers a key is, on average; None without keys."""
+        return max(1.0, self.pieces / self.keys) if self.keys else None
+
+    @classmethod
+    def read(cls, metrics: Mapping[str, Any], workers: int) -> "Observed":
+        """Return what the row of ``progress.observedMetrics`` says.
+
+        >>> row = {"loads": '[{"item":1,"count":3}]', "keys": 2, "pieces": 3, "hottest": "[]"}
+        >>> Observed.read(row, 2)
+        Observed(loads=(0, 3), keys=2, pieces=3, hottest=())
+        """
+        loads = [0] * workers
+        for one in json.loads(metrics["loads"] or "[]"):
+            loads[one["item"]] = one["count"]
+        hottest = json.loads(metrics["hottest"] or "[]")
+        named = tuple((one.get("item", "null"), one["count"]) for one in hottest)
+        return cls(tuple(loads), metrics["keys"] or 0, metrics["pieces"] or 0, named)
+
+
+def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
+    """Return placed rows, which are counted on their way by worker and by key."""
+    columns = [by] if isinstance(by, str) else list(by)
+    # Spark observes only what is deterministic: the partition has to be a column first.
+    place = unused_name("_place", placed.columns)
+    key = identity(placed, columns)
+    spelled = sf.concat_ws(" ", *(sf.col(quoted(column)).cast("string") for column in columns))
+    counts = [
+        _most(sf.col(place), workers, 2 * workers + 64).alias("loads"),
+        _distinct(key).alias("keys"),
+        _distinct(sf.xxhash64(key, place)).alias("pieces"),
+        _most(spelled, _HOTTEST, 1024).alias("hottest"),
+    ]
+    numbered = placed.withColumn(place, sf.spark_partition_id())
+    return numbered.observe(name, *counts).drop(place)
+
+
+def _most(column: Column, wanted: int, room: int) -> Column:
+    return sf.to_json(sf.call_function("approx_top_k", column, sf.lit(wanted), sf.lit(room)))
+
+
+def _distinct(column: Column) -> Column:
+    return sf.hll_sketch_estimate(sf.hll_sketch_agg(column, sf.lit(_SKETCH_SIZE)))

@@ -1,0 +1,1 @@
+"""Run an application over a source into a sink, under one grouping after another."""

@@ -1,0 +1,118 @@
+"""Make the event of a micro-batch out of Spark's progress, what was observed, and the plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+import unskew.spark as us
+from unskew.apps.placing import Observed
+from unskew.apps.running.opened import Arrivals
+from unskew.apps.running.records import DEAD_LETTERS
+from unskew.events import BatchEvent, HotKey
+from unskew.metrics import imbalance_percent
+from unskew.reports.grouping_run import MeasuredBatch
+from unskew.reports.latencies import Waits
+
+OBSERVED = "unskew_run"
+"""Under which name micro-batches report the rows of each worker."""
+
+
+@dataclass(frozen=True)
+class FinishedBatch:
+    """A micro-batch that is done.
+
+    Parameters
+    ----------
+    progress
+        What Spark says of it.
+    arrivals
+        When its rows came.
+    epoch
+        What the plan loop has on record of it; None for schemes without a plan.
+    """
+
+    progress: StreamingQueryProgress
+    arrivals: Arrivals
+    epoch: us.Epoch | None
+
+    def measured(self, label: str, workers: int) -> MeasuredBatch:
+        """Return the event and what belongs to it."""
+        seen = _observed(metrics_of(self.progress), workers)
+        rows = int(self.progress.numInputRows)
+        waits = self._waits(rows)
+        event = BatchEvent(
+            grouping=label,
+            query=str(self.progress.name or self.progress.id),
+            run=str(self.progress.runId),
+            batch=int(self.progress.batchId),
+            started=started(self.progress),
+            seconds=seconds(self.progress),
+            rows=rows,
+            latency=(waits.quantile(0.50), waits.quantile(0.95), waits.quantile(0.99)),
+            dead_letters=_dead_letters(metrics_of(self.progress)),
+            **_placement(seen, self.epoch),
+        )
+        keys, held = (seen.keys, seen.pieces) if seen else (0, 0)
+        return MeasuredBatch(event, waits, keys, max(keys, held))
+
+    def _waits(self, rows: int) -> Waits:
+        done = started(self.progress) + seconds(self.progress)
+        oldest, newest = self.arrivals
+        return Waits(max(0.0, done - newest), max(0.0, done - oldest), rows)
+
+
+def metrics_of(progress: StreamingQueryProgress) -> dict[str, dict[str, Any]]:
+    """Return what was observed, by name and field."""
+    return {name: row.asDict() for name, row in progress.observedMetrics.items()}
+
+
+def started(progress: StreamingQueryProgress) -> float:
+    """Return when Spark took the micro-batch up (Unix time)."""
+    return datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
+
+
+def seconds(progress: StreamingQueryProgress) -> float:
+    """Return what the micro-batch took, from its trigger to its commit."""
+    return float(progress.durationMs["triggerExecution"]) / 1000
+
+
+def find_epoch(plan_path: Path, run: str, batch: int) -> us.Epoch | None:
+    """Return what the plan loop has on record of a micro-batch, if it has."""
+    for epoch in reversed(us.read_epochs(plan_path)):
+        if (epoch.run, epoch.batch) == (run, batch):
+            return epoch
+    return None
+
+
+def _observed(metrics: Mapping[str, Mapping[str, Any]], workers: int) -> Observed | None:
+    row = metrics.get(OBSERVED)
+    return Observed.read(row, workers) if row is not None else None
+
+
+def _placement(seen: Observed | None, epoch: us.Epoch | None) -> dict[str, Any]:
+    """Return the fields about workers and keys: counted, and of the plan."""
+    loads = seen.loads if seen else epoch.loads if epoch else ()
+    fields: dict[str, Any] = {
+        "loads": loads,
+        "imbalance": imbalance_percent(loads) if loads else 0.0,
+        "replication": seen.replication if seen else epoch.replication if epoch else None,
+        "hot_keys": _hot_keys(seen) if seen else (),
+    }
+    if epoch is not None:
+        names = ("predicted_imbalance", "split_keys", "version", "next_version", "why")
+        fields.update({name: getattr(epoch, name) for name in (*names, "busy_seconds")})
+        fields.update(phase=epoch.phase, messages=epoch.messages)
+    return fields
+
+
+def _hot_keys(seen: Observed) -> tuple[HotKey, ...]:
+    rows = max(sum(seen.loads), 1)
+    return tuple(HotKey(key, min(1.0, count / rows), ()) for key, count in seen.hottest)
+
+
+def _dead_letters(metrics: Mapping[str, Mapping[str, Any]]) -> int:
+    return int((metrics.get(DEAD_LETTERS) or {}).get("records") or 0)

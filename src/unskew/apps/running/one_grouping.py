@@ -1,0 +1,142 @@
+"""Run one grouping over a source and follow its micro-batches."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
+
+import unskew.spark as us
+from unskew.apps.placing import Placing
+from unskew.apps.running.batch_events import FinishedBatch, find_epoch, metrics_of, started
+from unskew.apps.running.opened import Batch, Feeder, Source
+from unskew.errors import UnskewError
+from unskew.reports.grouping_run import MeasuredBatch
+
+OnBatch = Callable[[MeasuredBatch], None]
+_POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 5.0
+
+
+@dataclass
+class Follower:
+    """Wait for the micro-batches of a query, hand out the next ones, and end it in time.
+
+    Parameters
+    ----------
+    query
+        The running query.
+    label
+        What the user calls the grouping.
+    source
+        Where the rows come from.
+    placing
+        How they are placed.
+    feeder
+        Who hands over the next micro-batch, if not the source itself.
+    max_batches
+        After how many it is enough; None for as long as there are rows.
+    asked_to_stop
+        Set by whoever wants the query to end after the running micro-batch.
+    on_batch
+        Told of every micro-batch.
+    """
+
+    query: StreamingQuery
+    label: str
+    source: Source
+    placing: Placing
+    feeder: Feeder | None
+    max_batches: int | None
+    asked_to_stop: threading.Event
+    on_batch: OnBatch
+    batches: list[MeasuredBatch] = field(default_factory=list, init=False)
+    _first_started: float = field(default=0.0, init=False)
+    _last_batch: int = field(default=-1, init=False)
+
+    def follow(self) -> list[MeasuredBatch]:
+        """Return all micro-batches with rows, once the query has ended."""
+        try:
+            more = self._next()
+            while more and self._wait_for_batch():
+                more = self._next()
+        finally:
+            self.query.stop()
+        return self.batches
+
+    def _next(self) -> bool:
+        """See to it that another micro-batch comes; False if none is to."""
+        enough = self.max_batches is not None and len(self.batches) >= self.max_batches
+        if enough or self.asked_to_stop.is_set():
+            return False
+        return self.feeder.feed() if self.feeder is not None else True
+
+    def _wait_for_batch(self) -> bool:
+        """Wait for micro-batches to be done and take note; False if the query has ended.
+
+        After a request to stop a query is waited for as long as it works, and no longer.
+        """
+        before = len(self.batches)
+        while len(self.batches) == before:
+            active = self.query.isActive
+            idle = self.asked_to_stop.is_set() and not self.query.status["isTriggerActive"]
+            self._take_finished()
+            if not active:
+                self._raise_failure()
+                return len(self.batches) > before
+            if idle:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def _take_finished(self) -> None:
+        for progress in self.query.recentProgress:
+            if progress.batchId <= self._last_batch or not progress.numInputRows:
+                continue
+            self._last_batch = progress.batchId
+            self._take(progress)
+
+    def _take(self, progress: StreamingQueryProgress) -> None:
+        when = started(progress)
+        if not self.batches:
+            self._first_started = when
+        batch = Batch(len(self.batches), when, self._first_started, metrics_of(progress))
+        finished = FinishedBatch(progress, self.source.arrivals(batch), self._epoch(progress))
+        self.batches.append(finished.measured(self.label, self.placing.workers))
+        self.on_batch(self.batches[-1])
+
+    def _epoch(self, progress: StreamingQueryProgress) -> us.Epoch | None:
+        """Wait for the plan loop, which is told at the same time as we are.
+
+        A micro-batch that is handed over after this follows the plan that was made of this one.
+        """
+        if self.placing.plan_path is None or not self.placing.learns:
+            return None
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        folder, run = Path(self.placing.plan_path), str(progress.runId)
+        while (epoch := find_epoch(folder, run, progress.batchId)) is None:
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(_POLL_SECONDS)
+        return epoch
+
+    def _raise_failure(self) -> None:
+        error: StreamingQueryException | None = None
+        with suppress(AttributeError):
+            error = self.query.exception()
+        if error is not None:
+            raise UnskewError(f"unskew run: {self.label}: {first_cause(str(error))}")
+
+
+def first_cause(text: str) -> str:
+    r"""Return what went wrong out of Spark's account of it, without the traces.
+
+    >>> first_cause("[STREAM_FAILED] Query x terminated: bad thing SQLSTATE: X\n\tat a.b\nmore")
+    '[STREAM_FAILED] Query x terminated: bad thing SQLSTATE: X'
+    """
+    return text.split("\n\tat ")[0].strip()[:600]

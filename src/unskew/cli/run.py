@@ -1,0 +1,221 @@
+"""``unskew run``: an application on Spark, over a stream, under one grouping after another."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unskew.cli import _options as options
+
+if TYPE_CHECKING:
+    from unskew.apps.running.runner import Run
+    from unskew.reports.grouping_run import GroupingRun
+
+_WORK, _STREAM, _KEEP = "Work", "Stream", "What is kept"
+
+
+def run(
+    context: typer.Context,
+    application: Annotated[
+        str,
+        typer.Argument(
+            metavar="APP", help="The application, NAME or NAME:parameter=value,…; see below."
+        ),
+    ],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            help="Where rows come from: built-in (real data), rate:ROWS_A_SECOND, files:DIR "
+            "(Parquet, JSON lines, CSV; watched) or kafka:TOPIC@HOST:PORT.",
+            rich_help_panel=_STREAM,
+        ),
+    ] = "built-in",
+    sink: Annotated[
+        str,
+        typer.Option(
+            "--sink",
+            help="Where results go: none, console, memory, parquet:DIR or kafka:TOPIC@HOST:PORT.",
+            rich_help_panel=_STREAM,
+        ),
+    ] = "none",
+    grouping: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grouping",
+            "-g",
+            help="A scheme, NAME or NAME:parameter=value,…; give several to compare them on the "
+            "same input. Default: wrap, or the first one that fits.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", help="Number of workers that share the work.")
+    ] = 8,
+    delay: Annotated[
+        float,
+        typer.Option(
+            "--delay",
+            help="Milliseconds of work a row, done by waiting: a slow call, a database, a model.",
+            rich_help_panel=_WORK,
+        ),
+    ] = 0.0,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            help="Where Spark runs. Default: this machine, with a thread a worker if there is a "
+            "--delay, else a thread a processor.",
+            show_default=False,
+            rich_help_panel=_WORK,
+        ),
+    ] = None,
+    batch_rows: Annotated[
+        int | None,
+        typer.Option(
+            "--batch-rows",
+            help="Rows of a micro-batch. Default: 20,000; files: one file a micro-batch.",
+            show_default=False,
+            rich_help_panel=_STREAM,
+        ),
+    ] = None,
+    trigger: Annotated[
+        float | None,
+        typer.Option(
+            "--trigger",
+            help="Seconds from the start of a micro-batch to that of the next. Default: at once.",
+            show_default=False,
+            rich_help_panel=_STREAM,
+        ),
+    ] = None,
+    max_batches: Annotated[
+        int | None,
+        typer.Option(
+            "--max-batches",
+            help="Micro-batches of each grouping. Default: as many as there are; Ctrl-C stops "
+            "after the running one.",
+            show_default=False,
+            rich_help_panel=_STREAM,
+        ),
+    ] = None,
+    warm_up: Annotated[
+        int,
+        typer.Option(
+            "--warm-up",
+            help="Micro-batches of each grouping that are not measured: schemes learn, the JVM "
+            "compiles.",
+        ),
+    ] = 1,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="Folder to go on from in the next run. Default: every run begins anew.",
+            show_default=False,
+            rich_help_panel=_KEEP,
+        ),
+    ] = None,
+    dead_letters: Annotated[
+        Path | None,
+        typer.Option(
+            "--dead-letters",
+            help="Folder for records that cannot be read, as text. Default: they are counted.",
+            show_default=False,
+            rich_help_panel=_KEEP,
+        ),
+    ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--run-dir",
+            help="Folder for events.jsonl, a line a micro-batch, plans and queries. "
+            "Default: a temporary one.",
+            show_default=False,
+            rich_help_panel=_KEEP,
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    report: options.Report = None,
+    no_progress: options.NoProgress = False,
+) -> None:
+    r"""Run an application on Spark and compare what groupings make of it.
+
+    All groupings get the same rows in the same micro-batches, and all results are exact.
+
+    [bold]Applications[/bold]  wordcount, hashtags, vwap, roads, naive-bayes, heavy-hitters,
+    decision-tree, field-grid, enrich
+
+    [bold]Examples[/bold]
+
+    unskew run wordcount -g key -g partial-key -g wrap --delay 0.5 --max-batches 6
+
+    unskew run vwap --source files:trades/ --sink parquet:out --checkpoint state/
+
+    unskew run wordcount --source kafka:words@127.0.0.1:9092 --sink memory
+    """
+    from tempfile import TemporaryDirectory
+
+    from unskew.cli._run_settings import RunSettings
+
+    settings = RunSettings(
+        application, source, sink, tuple(grouping or ()), workers, delay, master, batch_rows,
+        trigger, max_batches, warm_up, checkpoint, dead_letters, seed,
+    )  # fmt: skip
+    settings.check(report)
+    with TemporaryDirectory(prefix="unskew-run-") as temporary:
+        asked = settings.to_run(run_dir or Path(temporary))
+        asked.check()
+        runs, stopped = _follow(asked, master, show=not (no_progress or asked.sink.prints))
+    if any(each.batches for each in runs):
+        _hand_over(asked, runs, json, report, context.obj or [])
+    if stopped:
+        raise KeyboardInterrupt
+
+
+def _follow(asked: "Run", master: str | None, *, show: bool) -> "tuple[list[GroupingRun], bool]":
+    """Start Spark, run everything, and say whether it was stopped by Ctrl-C."""
+    from unskew.apps.running.run_session import run_session
+    from unskew.apps.running.stopping import stop_on_interrupt
+    from unskew.cli._live_run import LiveRun
+
+    total = None if asked.max_batches is None else asked.max_batches * len(asked.groupings)
+    with LiveRun(total, wanted=show) as live:
+        packages = (*asked.source.packages, *asked.sink.packages)
+        waits = asked.delay > 0
+        spark = run_session(master, workers=asked.workers, waits=waits, packages=packages)
+        try:
+            with stop_on_interrupt() as stop:
+                runs = asked.run(spark, asked_to_stop=stop, on_start=live.say, on_batch=live.add)
+                return runs, stop.is_set()
+        finally:
+            spark.stop()
+
+
+def _hand_over(
+    asked: "Run", runs: "list[GroupingRun]", json: bool, report: Path | None, arguments: list[str]
+) -> None:
+    from unskew.cli._run_output import RunOutput
+
+    dead = max(each.dead_letters for each in runs)
+    notes = [f"{dead:,} records could not be read and were put aside"] if dead else []
+    empty = [each.label for each in runs if not each.batches]
+    notes += [f"{label}: there were no rows" for label in empty]
+    notes += [note for each in runs for note in each.notes]
+    facts = [
+        ("run", f"{asked.application.name}: {asked.application.description}"),
+        ("source", f"{asked.source.spec}, seed {asked.seed}"),
+        ("workers", f"{asked.workers}, {1000 * asked.delay:g} ms of work a row"),
+        ("measured", f"all but the first {asked.warm_up} micro-batches of each grouping"),
+    ]
+    fields = {
+        "application": asked.application.name,
+        "source": asked.source.spec,
+        "sink": asked.sink.spec,
+        "workers": asked.workers,
+        "delay_ms": 1000 * asked.delay,
+        "seed": asked.seed,
+        "dead_letters": dead,
+    }
+    shown = [each for each in runs if each.batches]
+    RunOutput(json, report, arguments, facts).hand_over(shown, fields, notes)

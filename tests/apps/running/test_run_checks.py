@@ -1,0 +1,112 @@
+"""What cannot succeed is refused before a query starts, and says why."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.apps.running.run_cases import asked
+
+from unskew.apps.running.checkpoint import MARKER, Marker, claim
+from unskew.apps.running.kafka import CONNECTOR, connector, package_settings
+from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
+
+MARK = Marker("wordcount", "built-in", 100)
+
+
+@pytest.mark.parametrize(
+    ("more", "parameter"),
+    [
+        ({"source": "paper"}, "--source"),
+        ({"source": "rate:many"}, "--source"),
+        ({"source": "files:"}, "--source"),
+        ({"source": "kafka:words"}, "--source"),
+        ({"sink": "paper"}, "--sink"),
+        ({"sink": "kafka:@127.0.0.1:1"}, "--sink"),
+        ({"groupings": ["optimal"]}, "--grouping"),
+        ({"groupings": ["key", "wrap"], "source": "rate:10"}, "--max-batches"),
+    ],
+    ids=lambda one: str(one),
+)
+def test_what_makes_no_sense_is_refused_by_name(
+    tmp_path: Path, more: dict[str, object], parameter: str
+) -> None:
+    groupings = more.pop("groupings", ["key"])
+    with pytest.raises(InvalidParameterError) as refused:
+        asked(tmp_path, *groupings, **more)  # type: ignore[arg-type, misc]  # any of them
+    assert refused.value.parameter == parameter
+
+
+def test_unknown_names_are_told_with_the_valid_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="wordcount"):
+        asked(tmp_path, app="wordcounts")
+    with pytest.raises(UnknownNameError, match="partial-key"):
+        asked(tmp_path, "partial")
+
+
+def test_a_sink_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InvalidParameterError, match="a folder that can be written"):
+        asked(tmp_path / "run", sink=f"parquet:{tmp_path / 'file' / 'out'}")
+
+
+def test_a_folder_without_files_or_with_two_formats_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    with pytest.raises(InvalidParameterError, match="a folder"):
+        asked(tmp_path / "run", source=f"files:{folder}")
+    folder.mkdir()
+    with pytest.raises(InvalidParameterError, match="none"):
+        asked(tmp_path / "run", source=f"files:{folder}")
+    (folder / "a.csv").touch()
+    (folder / "b.json").touch()
+    with pytest.raises(InvalidParameterError, match="csv and json"):
+        asked(tmp_path / "run", source=f"files:{folder}")
+
+
+def test_a_broker_that_is_not_there_is_told_with_its_address(tmp_path: Path) -> None:
+    with pytest.raises(UnskewError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 "):
+        asked(tmp_path, source="kafka:words@127.0.0.1:1")
+
+
+def test_a_checkpoint_belongs_to_one_application_and_source(tmp_path: Path) -> None:
+    claim(tmp_path, MARK)
+    claim(tmp_path, MARK)
+    for other in (
+        Marker("vwap", "built-in", 100),
+        Marker("wordcount", "rate:5", 100),
+        Marker("wordcount", "built-in", 200),
+    ):
+        with pytest.raises(UnskewError, match="a folder of its own"):
+            claim(tmp_path, other)
+    assert json.loads((tmp_path / MARKER).read_text())["application"] == "wordcount"
+
+
+def test_a_checkpoint_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    with pytest.raises(UnskewError, match="not started by unskew run"):
+        claim(tmp_path, MARK)
+    assert not (tmp_path / MARKER).exists()
+
+
+def test_a_damaged_marker_is_told(tmp_path: Path) -> None:
+    (tmp_path / MARKER).write_text("{")
+    with pytest.raises(UnskewError, match="damaged"):
+        claim(tmp_path, MARK)
+
+
+def test_the_connector_is_of_sparks_version_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import pyspark
+
+    monkeypatch.delenv(CONNECTOR, raising=False)
+    assert connector().endswith(f":{pyspark.__version__}")
+    monkeypatch.setenv(CONNECTOR, "4.0.0")
+    assert connector() == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+    monkeypatch.setenv("UNSKEW_IVY_SETTINGS", "/ivy.xml")
+    assert package_settings((connector(),)) == {
+        "spark.jars.packages": connector(),
+        "spark.jars.ivySettings": "/ivy.xml",
+    }
+    monkeypatch.setenv(CONNECTOR, "/a.jar,/b.jar")
+    assert package_settings((connector(),)) == {"spark.jars": "/a.jar,/b.jar"}
+    assert package_settings(()) == {}
