@@ -30,6 +30,7 @@ UNSKEW = [sys.executable, "-m", "unskew", "run"]
         (["wordcount", "--source", "paper"], "--source must be built-in"),
         (["wordcount", "--source", "kafka:words@127.0.0.1:1"], "no Kafka broker answers at"),
         (["wordcount", "--sink", "parquet:/dev/null/out"], "--sink must be a folder that can be"),
+        (["wordcount", "--port", "80"], "--host and --port must be left out without --ui, got 80"),
         (["wordcount", "--report", "/no/such/folder/r.html"], "in a directory that exists"),
     ],
     ids=lambda one: one if isinstance(one, str) else " ".join(one[1:]) or one[0],
@@ -70,7 +71,7 @@ def test_ctrl_c_ends_after_the_running_micro_batch_with_all_that_was_measured(
     record, report = tmp_path / "record", tmp_path / "out.html"
     command = [
         *UNSKEW, "wordcount", "--source", "rate:2000", "-g", "wrap", "--workers", "2",
-        "--json", "--run-dir", str(record), "--report", str(report),
+        "--json", "--run-dir", str(record), "--report", str(report), "--ui", "--port", "0",
     ]  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -83,6 +84,7 @@ def test_ctrl_c_ends_after_the_running_micro_batch_with_all_that_was_measured(
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130
+    assert "http://127.0.0.1:" in err.decode()
     assert err.decode().endswith("unskew: stopped\n")
     printed = json.loads(out)
     assert (printed["application"], printed["source"]) == ("wordcount", "rate:2000")

@@ -1,14 +1,14 @@
 """``unskew dashboard``: look at a run, or at a simulated stream."""
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
+from unskew.cli._page import Host, NoBrowser, Page, Port, announce
 from unskew.errors import InvalidParameterError
 
 RunDirectory: TypeAlias = Annotated[
@@ -24,32 +24,6 @@ Simulated: TypeAlias = Annotated[
     typer.Option(
         "--demo",
         help="Show a simulated drifting stream under three groupings; needs no Spark.",
-        show_default=False,
-    ),
-]
-Host: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--host",
-        help="Listen on this address, for others too; the page's address then has a token. "
-        "Default: only this machine can connect.",
-        show_default=False,
-    ),
-]
-Port: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--port",
-        "-p",
-        help="Listen on this port; 0 for any. Default: 4747, or the next that is free.",
-        show_default=False,
-    ),
-]
-NoBrowser: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--no-browser",
-        help="Open no browser. Default: one opens if this is a terminal.",
         show_default=False,
     ),
 ]
@@ -77,26 +51,19 @@ def dashboard(
         raise InvalidParameterError("dashboard", "RUN_DIR", "given, or --demo instead", got)
     from unskew.dashboard.following import serve_folder
 
-    opened: AbstractContextManager[_Page] = (
+    opened: AbstractContextManager[Page] = (
         _demo_page(host, port)
         if run_dir is None
         else serve_folder(run_dir, mode="replay", host=host, port=port)
     )
     with opened as page:
-        _announce(page, open_browser=not no_browser)
+        announce(page, open_browser=not no_browser)
+        typer.echo("Ctrl-C closes it.", err=True)
         _wait_for_ctrl_c()
 
 
-class _Page(Protocol):
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def note(self) -> str | None: ...
-
-
 @contextmanager
-def _demo_page(host: str | None, port: int | None) -> Iterator[_Page]:
+def _demo_page(host: str | None, port: int | None) -> Iterator[Page]:
     from unskew.dashboard.feed import Feed
     from unskew.dashboard.model import RunModel
     from unskew.dashboard.serving import DashboardServer
@@ -107,18 +74,6 @@ def _demo_page(host: str | None, port: int | None) -> Iterator[_Page]:
 
         with Demo(feed):
             yield server
-
-
-def _announce(page: _Page, *, open_browser: bool) -> None:
-    if page.note:
-        typer.echo(f"note: {page.note}", err=True)
-    typer.echo(page.url)
-    typer.echo("Ctrl-C closes it.", err=True)
-    sys.stdout.flush()
-    if open_browser and sys.stdout.isatty():
-        import webbrowser
-
-        webbrowser.open(page.url)
 
 
 def _wait_for_ctrl_c() -> None:

@@ -1,11 +1,15 @@
 """``unskew run``: an application on Spark, over a stream, under one grouping after another."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unskew.cli import _options as options
+from unskew.cli._page import Host, NoBrowser, Port, announce
+from unskew.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from unskew.apps.running.runner import Run
@@ -134,6 +138,13 @@ def run(
             rich_help_panel=_KEEP,
         ),
     ] = None,
+    ui: Annotated[
+        bool,
+        typer.Option("--ui", help="Follow the run on a page in the browser.", show_default=False),
+    ] = False,
+    host: Host = None,
+    port: Port = None,
+    no_browser: NoBrowser = False,
     seed: options.Seed = 0,
     json: options.Json = False,
     report: options.Report = None,
@@ -163,14 +174,31 @@ def run(
         trigger, max_batches, warm_up, checkpoint, dead_letters, seed,
     )  # fmt: skip
     settings.check(report)
+    if not ui and (host is not None or port is not None):
+        raise InvalidParameterError(
+            "run", "--host and --port", "left out without --ui", host or port
+        )
     with TemporaryDirectory(prefix="unskew-run-") as temporary:
         asked = settings.to_run(run_dir or Path(temporary))
         asked.check()
-        runs, stopped = _follow(asked, master, show=not (no_progress or asked.sink.prints))
+        with _page(asked, host, port, open_browser=not no_browser) if ui else nullcontext():
+            runs, stopped = _follow(asked, master, show=not (no_progress or asked.sink.prints))
     if any(each.batches for each in runs):
         _hand_over(asked, runs, json, report, context.obj or [])
     if stopped:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _page(
+    asked: "Run", host: str | None, port: int | None, *, open_browser: bool
+) -> Iterator[None]:
+    """Serve the page of a run as long as it runs."""
+    from unskew.dashboard.following import serve_folder
+
+    with serve_folder(asked.folder, title=asked.application.name, host=host, port=port) as page:
+        announce(page, open_browser=open_browser, aside=True)
+        yield
 
 
 def _follow(asked: "Run", master: str | None, *, show: bool) -> "tuple[list[GroupingRun], bool]":
