@@ -2,7 +2,7 @@
 
 Words of a Zipf distribution are counted, and every row costs 2 ms of waiting, as a call to a
 service would. Waiting needs no processor: eight workers run at full speed on two cores. Run it
-with ``make demo`` or ``python examples/spark_demo.py``; it takes about a minute.
+with ``python examples/spark_demo.py``; it takes about a minute.
 """
 
 import logging
