@@ -85,3 +85,12 @@ def test_a_browser_is_no_bother_afterwards(left: bool) -> None:
     feed.end()
     feed.close()
     assert feed.state()["sequence"] == 1
+
+
+def test_a_browser_that_comes_after_the_end_is_sent_home_at_once() -> None:
+    async def watch() -> str | None:
+        feed = Feed(RunModel("run"))
+        feed.close()
+        return await asyncio.wait_for(feed.subscribe().next_message(), 10)
+
+    assert asyncio.run(watch()) is None

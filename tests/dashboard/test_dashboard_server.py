@@ -17,12 +17,12 @@ from tests.dashboard.dashboard_cases import event
 
 from unskew.dashboard import sockets
 from unskew.dashboard.feed import Feed
-from unskew.dashboard.following import serve_folder
+from unskew.dashboard.following import FolderFollower, serve_folder
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
 from unskew.dashboard.sockets import BusyPortError, open_socket
 from unskew.errors import InvalidParameterError
-from unskew.events import EVENTS_FILE, RunRecordError, append_event, line_of
+from unskew.events import EVENTS_FILE, RunRecordError, append_event, line_of, reading
 
 
 def read_json(url: str) -> dict[str, Any]:
@@ -168,6 +168,22 @@ def test_a_replay_shows_all_and_counts_what_was_damaged(tmp_path: Path) -> None:
         state = read_json(page.url + "api/state")
     assert [frame["batch"] for frame in state["groupings"][0]["frames"]] == [0, 1]
     assert (state["mode"], state["dropped"]) == ("replay", 1)
+
+
+def test_a_long_record_is_on_the_page_before_it_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for batch in range(50):
+        append_event(tmp_path, event("wrap", batch))
+    monkeypatch.setattr(reading, "_MOST_BYTES_A_POLL", 5 * len(line_of(event())))
+    feed = Feed(RunModel("run", "replay"))
+    follower = FolderFollower(tmp_path, feed)
+    follower.begin()
+    assert 0 < feed.state()["sequence"] < 10
+    follower.start()
+    wait_for(lambda: feed.state()["sequence"] == 50)
+    follower.close()
+    assert feed.state()["ended"]
 
 
 def test_nothing_to_replay_is_refused_before_a_port_is_opened(tmp_path: Path) -> None:

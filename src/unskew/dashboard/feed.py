@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from unskew.dashboard.model import RunModel
@@ -69,7 +70,7 @@ class Subscription:
             await self._news.wait()
 
     def _wake(self) -> None:
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the server is gone, and its loop with it
             self._loop.call_soon_threadsafe(self._news.set)
 
 
@@ -91,6 +92,7 @@ class Feed:
         self._model = model
         self._subscriptions: list[Subscription] = []
         self._lock = threading.Lock()
+        self._closed = False
         self.lost = 0
 
     def publish(self, event: BatchEvent) -> None:
@@ -138,6 +140,8 @@ class Feed:
         """Return what a browser waits on; to be called in a running loop."""
         with self._lock:
             subscription = Subscription(asyncio.get_running_loop())
+            if self._closed:
+                subscription.close()
             self._subscriptions.append(subscription)
             return subscription
 
@@ -148,8 +152,9 @@ class Feed:
                 self._subscriptions.remove(subscription)
 
     def close(self) -> None:
-        """Send all browsers home."""
+        """Send all browsers home, and those that come from now on."""
         with self._lock:
+            self._closed = True
             for subscription in self._subscriptions:
                 subscription.close()
 

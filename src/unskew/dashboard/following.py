@@ -8,7 +8,7 @@ from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
 from unskew.events import EventTail, RunRecordError
-from unskew.events.reading import check_record, iter_polls, no_events
+from unskew.events.reading import check_record, no_events
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -29,8 +29,8 @@ class FolderFollower:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="unskew-follower", daemon=True)
 
-    def catch_up(self) -> None:
-        """Publish what is there already; to be called before `start`.
+    def begin(self) -> None:
+        """Publish the begin of what is there, at most 8 MiB; to be called before `start`.
 
         Raises
         ------
@@ -38,9 +38,9 @@ class FolderFollower:
             If there is nothing, or something that this release cannot read.
         """
         check_record(self._tail.folder)
-        self._publish_new()
-        if self._feed.state(latest_only=True)["sequence"] == 0:
-            raise no_events(self._tail.folder, self._tail.skipped)
+        while not self._publish_some():
+            if self._tail.at_end:
+                raise no_events(self._tail.folder, self._tail.skipped)
 
     def start(self) -> None:
         """Publish from now on what comes."""
@@ -53,19 +53,28 @@ class FolderFollower:
 
     def _run(self) -> None:
         try:
+            self._publish_all()
             while not self._stop.wait(_SECONDS_BETWEEN_LOOKS):
-                self._publish_new()
-            self._publish_new()
+                self._publish_all()
+            self._publish_all()
         except (RunRecordError, OSError) as error:
             self._feed.end(str(error))
         else:
             self._feed.end()
 
-    def _publish_new(self) -> None:
+    def _publish_all(self) -> None:
+        self._publish_some()
+        while not self._tail.at_end:
+            self._publish_some()
+
+    def _publish_some(self) -> bool:
+        """Publish what one look finds; return whether that was anything."""
         skipped = self._tail.skipped
-        for event in iter_polls(self._tail):
+        events = self._tail.poll()
+        for event in events:
             self._feed.publish(event)
         self._feed.note_dropped(self._tail.skipped - skipped)
+        return bool(events)
 
 
 class FolderPage(Closeable):
@@ -127,7 +136,7 @@ def serve_folder(
     feed = Feed(RunModel(title or Path(folder).resolve().name, mode))
     follower = FolderFollower(folder, feed)
     if mode == "replay":
-        follower.catch_up()
+        follower.begin()
     server = DashboardServer(feed, host=host, port=port)
     follower.start()
     return FolderPage(follower, server)

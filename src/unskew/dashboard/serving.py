@@ -99,6 +99,7 @@ def _make_server(feed: Feed, token: str | None) -> Any:
         raise MissingExtraError("the dashboard", str(error.name), "dashboard") from None
     config = uvicorn.Config(
         make_app(feed, token=token),
+        log_config=None,  # a program's own logging stays as it is
         log_level="error",
         access_log=False,
         lifespan="off",

@@ -61,7 +61,8 @@ function drawTimeline() {
   slider.max = String(steps.length - 1);
   const at = store.step === null ? steps.length - 1 : steps.findLastIndex((step) => step <= store.step);
   if (document.activeElement !== slider || store.step === null || connection.playing !== null) slider.value = String(at);
-  const frame = store.frameOf(store.shown[0]);
+  const frames = store.shown.map((grouping) => store.frameOf(grouping));
+  const frame = frames.reduce((latest, each) => (each.step > latest.step ? each : latest));
   byId("moment").textContent = `batch ${count(frame.batch)} · ${clock(frame.started)}`;
   byId("pause").textContent = follows() ? (store.step === null ? "pause" : "resume") : connection.playing === null ? "play" : "stop";
 }
