@@ -45,7 +45,7 @@ def test_built_in_data_are_large_skewed_and_in_order(
 
 
 @pytest.mark.parametrize("spec", IN_BATCHES)
-def test_rows_have_the_schema_of_the_application(spec: str) -> None:
+def test_rows_have_the_schema_of_the_application(spark: SparkSession, spec: str) -> None:
     table = table_of(spec)
     promised = arrow_schema(struct_type("test", "schema", application_of(spec).schema))
     assert table.schema.names == promised.names

@@ -14,9 +14,9 @@ from tests.apps.application_cases import (
     streamed,
     table_of,
 )
+from tests.spark.stream_cases import epochs_after
 
 from unskew.apps.placing import Observed, Placing
-from unskew.spark.epochs import read_epochs
 from unskew.spark.schemes import RUNNABLE
 
 
@@ -54,7 +54,8 @@ def test_a_micro_batch_tells_where_its_rows_were(spark: SparkSession, tmp_path: 
     observed = [Observed.read(one["observedMetrics"]["placed"].asDict(), 2) for one in reports]
     words = [Counter(half["word"].to_pylist()) for half in halves(table_of("wordcount"))]
     assert [sum(one.loads) for one in observed] == [sum(counts.values()) for counts in words]
-    assert [one.loads for one in observed] == [one.loads for one in read_epochs(tmp_path / "plans")]
+    epochs = epochs_after(tmp_path / "plans", len(reports))
+    assert [one.loads for one in observed] == [one.loads for one in epochs]
     for one, counts in zip(observed, words, strict=True):
         assert one.hottest[0][1] == counts.most_common(1)[0][1]
         assert one.keys == pytest.approx(len(counts), rel=0.05)

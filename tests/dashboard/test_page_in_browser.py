@@ -138,8 +138,8 @@ def test_a_run_that_is_over_is_played_from_its_begin_to_its_end(browser: Browser
         assert len(browser.texts("#plans .why")) == 6
         browser.click("#pause")
         browser.wait_for(lambda: browser.text("#status") == "playing")
-        browser.wait_for(lambda: "batch 1" in browser.text("#moment"))
-        assert len(browser.texts("#plans .why")) < 6  # what was made later is not shown yet
+        # What is made later is not shown yet. Not one certain moment: the page does not wait.
+        browser.wait_for(lambda: len(browser.texts("#plans .why")) < 6)
         browser.wait_for(lambda: browser.text("#status") == "replay")
         assert "batch 5" in browser.text("#moment")
 

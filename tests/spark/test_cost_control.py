@@ -105,11 +105,17 @@ def test_a_worker_that_never_gets_a_row_is_not_waited_for() -> None:
 def test_what_another_query_says_is_not_taken() -> None:
     control = CostControl(WORKERS, MATRICES)
     fine = matrices_of(ProactiveShuffle(WORKERS, window=WINDOW, epsilon=0.01))
-    for worker, matrices in ((1, fine), (WORKERS, MATRICES)):
-        machine = CostMachine(worker, matrices, None)
+    machine = CostMachine(1, fine, None)
+    machine.take_rows(np.full(30, 7, np.uint64), np.full(30, 0.01))
+    assert sum(control.take([machine.finish()]).rows) == 0
+
+
+def test_partitions_behind_those_of_a_union_are_workers_too() -> None:
+    control = CostControl(WORKERS, MATRICES)
+    machines = [CostMachine(number, MATRICES, None) for number in range(2, 2 + WORKERS)]
+    for machine in machines:
         machine.take_rows(np.full(30, 7, np.uint64), np.full(30, 0.01))
-        assert sum(control.take([machine.finish()]).rows) == 0
-    assert control.phase == SchedulerPhase.ROUND_ROBIN
+    assert control.take(machine.finish() for machine in machines).rows == [30] * WORKERS
 
 
 def test_a_round_that_is_told_again_does_not_set_a_machine_back() -> None:

@@ -109,6 +109,17 @@ def test_loads_show_what_was_estimated_and_what_it_took(df: DataFrame, call: Any
     assert loads.epoch == epoch  # to look does not change it
 
 
+def test_in_a_union_with_other_partitions_all_rows_are_counted(
+    spark: SparkSession, df: DataFrame
+) -> None:
+    loads = Loads()
+    out = map_rows(df, label, SCHEMA, cost_by="a.kind", workers=4, loads=loads)
+    others = spark.range(10, numPartitions=5).selectExpr("id", "'other' AS label")
+    assert len(others.union(out).collect()) == 10 + len(expected(df))
+    assert sum(loads.epoch.loads) == 3000
+    assert min(loads.epoch.loads) > 0
+
+
 def test_loads_of_rows_that_are_dealt_in_turn_have_no_estimates(df: DataFrame) -> None:
     loads = Loads()
     out = map_rows(df, label, SCHEMA, cost_by="a.kind", workers=3, grouping="shuffle", loads=loads)

@@ -63,9 +63,10 @@ class CostMachine:
         self._state = new_workers(1, *matrices.shape[:2])
         self._known, self._speed, self._standing = np.zeros(matrices.shape), 1.0, NOTHING_KNOWN
         if control is not None:
-            self._state = WorkerState._make(part[[worker]] for part in control.machines)
+            own = worker % control.schedule.speeds.size  # see `partition_number`
+            self._state = WorkerState._make(part[[own]] for part in control.machines)
             self._known = control.schedule.pooled
-            self._speed = float(control.schedule.speeds[worker])
+            self._speed = float(control.schedule.speeds[own])
             self._standing = control.schedule.standing
         self._is_scheduled = self._standing.phase != SchedulerPhase.ROUND_ROBIN
         self._scheduled_by = self._known.copy()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
@@ -26,7 +26,7 @@ def struct_type(owner: str, parameter: str, schema: object) -> StructType:
     elif isinstance(schema, str):
         try:
             schema = StructType.fromDDL(schema)
-        except PySparkException as error:
+        except ParseException as error:
             raise InvalidParameterError(owner, parameter, "DDL text", schema) from error
     if not isinstance(schema, StructType) or not schema.fields:
         expected = "a StructType, an Arrow schema or DDL text with at least one column"

@@ -169,9 +169,9 @@ class CostControl:
         """Return the work of this query's workers; matrices of another shape are not its own."""
         shape = self._state.cells.shape[1:]
         return [
-            work
+            work._replace(worker=work.worker % self.workers)  # see `partition_number`
             for work in round_of
-            if 0 <= work.worker < self.workers and work.machine.cells.shape[1:] == shape
+            if work.machine.cells.shape[1:] == shape
         ]
 
     def _take_replies(self, done: Sequence[WorkDone], epoch: int) -> None:

@@ -120,10 +120,12 @@ class JobWatch:
         rows, seconds = [0] * self.workers, [0.0] * self.workers
         if STATS_FIELD not in found:
             for one in json.loads(found["rows"] or "[]"):
-                rows[one["item"]] = one["count"]
+                rows[one["item"] % self.workers] += one["count"]
             return rows, None
         for stats in read_stats(found[STATS_FIELD]):
-            rows[stats.worker], seconds[stats.worker] = stats.rows, stats.seconds
+            worker = stats.worker % self.workers
+            rows[worker] += stats.rows
+            seconds[worker] += stats.seconds
         return rows, tuple(seconds)
 
     def _results(self, wait: float) -> dict[str, Any]:

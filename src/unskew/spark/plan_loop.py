@@ -273,5 +273,5 @@ def _busy_seconds(text: str | None, workers: int) -> tuple[float, ...] | None:
         return None
     seconds = [0.0] * workers
     for one in json.loads(text):
-        seconds[one["worker"]] += one["seconds"]
+        seconds[one["worker"] % workers] += one["seconds"]
     return tuple(seconds)

@@ -73,7 +73,7 @@ def busy_imbalance(workers: int) -> Callable[[str], Mapping[str, Any]]:
     def fields(text: str) -> Mapping[str, Any]:
         seconds = np.zeros(workers)
         for stats in read_stats(text):
-            seconds[stats.worker] = stats.seconds
+            seconds[stats.worker % workers] += stats.seconds
         return {"imbalance": imbalance_percent(seconds), "imbalance_of": "busy_seconds"}
 
     return fields

@@ -14,11 +14,12 @@ from pyspark.sql import SparkSession
 from unskew.spark.local_session import session
 
 _HERE = Path(__file__).parent
+_PARTITIONS = "spark.sql.shuffle.partitions"
 # "connect" lets tests run through Spark Connect. It is a matter of the whole process: Spark's
 # functions make columns of either kind.
 _KIND = os.environ.get("UNSKEW_TEST_SESSION", "classic")
 
-_SETTINGS = {"spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"}
+_SETTINGS = {_PARTITIONS: "4", "spark.sql.session.timeZone": "UTC"}
 
 # What would give the executors of a program another Python, or modules that they shall not have.
 _NOT_PASSED_ON = ("PYSPARK_PYTHON", "PYTHONPATH")
@@ -32,9 +33,9 @@ _FIRST = ("test_lost_executors.py", "test_connect.py", "test_killed_driver.py")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _HERE in item.path.parents:
+        if _HERE / "spark" in item.path.parents or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if _HERE / "cluster" in item.path.parents:
+        if _HERE / "spark" / "cluster" in item.path.parents:
             item.add_marker(pytest.mark.cluster)
     items.sort(key=lambda item: (*_FIRST, item.path.name).index(item.path.name))
 
@@ -65,6 +66,15 @@ def adaptive(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[No
     spark.conf.set("spark.sql.adaptive.enabled", str(before))
 
 
+@pytest.fixture
+def few_partitions(spark: SparkSession) -> Iterator[None]:
+    """Let states of streams, a folder each, be few."""
+    before = spark.conf.get(_PARTITIONS)
+    spark.conf.set(_PARTITIONS, "2")
+    yield
+    spark.conf.set(_PARTITIONS, str(before))
+
+
 @pytest.fixture(scope="session")
 def run_driver() -> Callable[..., Reports]:
     """Return a function that runs a program of ``cluster`` and returns its reports by case."""
@@ -74,7 +84,7 @@ def run_driver() -> Callable[..., Reports]:
         env = {name: os.environ[name] for name in os.environ if name not in _NOT_PASSED_ON}
         done = subprocess.run(
             command,
-            cwd=_HERE.parents[1],
+            cwd=_HERE.parent,
             env=env,
             capture_output=True,
             text=True,
