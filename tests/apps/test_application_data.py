@@ -45,6 +45,7 @@ def test_built_in_data_are_large_skewed_and_in_order(
 
 
 @pytest.mark.parametrize("spec", IN_BATCHES)
+@pytest.mark.usefixtures("spark")  # which reads DDL
 def test_rows_have_the_schema_of_the_application(spec: str) -> None:
     table = table_of(spec)
     promised = arrow_schema(struct_type("test", "schema", application_of(spec).schema))
