@@ -21,6 +21,7 @@ from unskew.reports.grouping_run import MeasuredBatch
 OnBatch = Callable[[MeasuredBatch], None]
 _POLL_SECONDS = 0.1
 _PATIENCE_SECONDS = 30.0
+_PLAN_PATIENCE_SECONDS = 180.0  # the first plan may have to wait for Numba's compiler
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Follower:
     on_batch: OnBatch
     batches: list[MeasuredBatch] = field(default_factory=list, init=False)
     _first_started: float = field(default=0.0, init=False)
+    _plan_patience: float = field(default=_PLAN_PATIENCE_SECONDS, init=False)
 
     def follow(self) -> list[MeasuredBatch]:
         """Return all micro-batches with rows, once the query has ended."""
@@ -126,10 +128,11 @@ class Follower:
         """
         if self.placing.plan_path is None or not self.placing.learns:
             return None
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + self._plan_patience
         folder, run = Path(self.placing.plan_path), str(progress.runId)
         while (epoch := find_epoch(folder, run, progress.batchId)) is None:
             if time.monotonic() > deadline:
+                self._plan_patience = 0.0  # whoever is silent for so long has failed
                 return None
             time.sleep(_POLL_SECONDS)
         return epoch
