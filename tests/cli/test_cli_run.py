@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -76,13 +77,17 @@ def test_ctrl_c_ends_after_the_running_micro_batch_with_all_that_was_measured(
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
-        deadline = time.monotonic() + 300
-        while not (record / "events.jsonl").exists():
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
-        out, err = process.communicate(timeout=120)
+        try:
+            deadline = time.monotonic() + 900
+            while not (record / "events.jsonl").exists():
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.1)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
+            out, err = process.communicate(timeout=600)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert "http://127.0.0.1:" in err.decode()
     assert err.decode().endswith("unskew: stopped\n")

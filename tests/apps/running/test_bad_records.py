@@ -4,8 +4,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from tests.apps.running.run_cases import asked, last_counts
+
+from unskew.errors import UnskewError
 
 AT = "2000-01-01T00:00:00Z"
 BAD_JSON = [
@@ -57,3 +60,13 @@ def test_csv_that_is_no_row_is_counted_and_the_stream_goes_on(
     (done,) = run.run(spark)
     assert last_counts(spark, "key") == {"the": 30, "of": 5}
     assert done.dead_letters == len(bad)
+
+
+def test_a_file_that_is_none_ends_the_query_and_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "broken.parquet").write_text("no parquet")
+    run = asked(tmp_path / "run", "key", source=f"files:{tmp_path / 'in'}", max_batches=1)
+    with pytest.raises(UnskewError, match=r"key: .*broken\.parquet"):
+        run.run(spark)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +52,22 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("kafka")
     command = [sys.executable, "-m", "tests.apps.running.kafka_wordcount", str(folder)]
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         cwd=Path(__file__).parents[3],
         env={**os.environ, **environment},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("REPORT ")]
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=1800)
+        finally:
+            with suppress(ProcessLookupError):  # whatever happened, no broker stays behind
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, err[-4000:]
+    (line,) = [line for line in out.splitlines() if line.startswith("REPORT ")]
     found: dict[str, Any] = json.loads(line.removeprefix("REPORT "))
     return found
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyspark.sql.functions as sf
 from pyspark.sql import SparkSession
 
 from unskew.apps.base import Application
@@ -25,6 +26,8 @@ class Generated(Source):
         Rows a second.
     period
         Seconds of a micro-batch.
+    max_batches
+        After how many no more rows come; None for no end.
 
     Examples
     --------
@@ -35,6 +38,7 @@ class Generated(Source):
 
     rate: int
     period: float
+    max_batches: int | None = None
     spec: str = field(default="rate", init=False)
     endless: bool = field(default=True, init=False)
 
@@ -55,7 +59,10 @@ class Generated(Source):
             .option("advanceMillisPerBatch", max(1, round(1000 * self.period)))
             .option("numPartitions", spark.sparkContext.defaultParallelism)
         )
-        return Opened(application.drawn(reader.load()))
+        numbers = reader.load()
+        if self.max_batches is not None:  # one more may begin before the query is stopped
+            numbers = numbers.where(sf.col("value") < self.max_batches * self.rows_a_batch)
+        return Opened(application.drawn(numbers))
 
     def arrivals(self, batch: Batch) -> Arrivals:
         """Say when the rows would have come at this rate, however late they were taken up."""

@@ -7,20 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 import unskew.spark as us
 from unskew.apps.placing import Placing
 from unskew.apps.running.batch_events import FinishedBatch, find_epoch, metrics_of, started
+from unskew.apps.running.listening import BatchListener
 from unskew.apps.running.opened import Batch, Feeder, Source
 from unskew.errors import UnskewError
 from unskew.reports.grouping_run import MeasuredBatch
 
 OnBatch = Callable[[MeasuredBatch], None]
-_POLL_SECONDS = 0.02
-_PATIENCE_SECONDS = 5.0
+_POLL_SECONDS = 0.1
+_PATIENCE_SECONDS = 30.0
+_PLAN_PATIENCE_SECONDS = 180.0  # the first plan may have to wait for Numba's compiler
 
 
 @dataclass
@@ -31,6 +32,8 @@ class Follower:
     ----------
     query
         The running query.
+    listener
+        Hears of its micro-batches; it has to listen since before the query was started.
     label
         What the user calls the grouping.
     source
@@ -48,6 +51,7 @@ class Follower:
     """
 
     query: StreamingQuery
+    listener: BatchListener
     label: str
     source: Source
     placing: Placing
@@ -57,49 +61,56 @@ class Follower:
     on_batch: OnBatch
     batches: list[MeasuredBatch] = field(default_factory=list, init=False)
     _first_started: float = field(default=0.0, init=False)
-    _last_batch: int = field(default=-1, init=False)
+    _plan_patience: float = field(default=_PLAN_PATIENCE_SECONDS, init=False)
 
     def follow(self) -> list[MeasuredBatch]:
         """Return all micro-batches with rows, once the query has ended."""
+        running = True
         try:
-            more = self._next()
-            while more and self._wait_for_batch():
-                more = self._next()
+            while running and self._next():
+                running = self._wait_for_batch()
         finally:
             self.query.stop()
+        if not running:
+            self._raise_failure()
+        with suppress(TimeoutError):  # what was finished before it stopped
+            while running:
+                running = self._hear(_PATIENCE_SECONDS)
         return self.batches
 
     def _next(self) -> bool:
         """See to it that another micro-batch comes; False if none is to."""
-        enough = self.max_batches is not None and len(self.batches) >= self.max_batches
-        if enough or self.asked_to_stop.is_set():
+        if self._has_enough() or self.asked_to_stop.is_set():
             return False
         return self.feeder.feed() if self.feeder is not None else True
 
+    def _has_enough(self) -> bool:
+        return self.max_batches is not None and len(self.batches) >= self.max_batches
+
     def _wait_for_batch(self) -> bool:
-        """Wait for micro-batches to be done and take note; False if the query has ended.
+        """Wait for a micro-batch to be done; False if the query has ended.
 
         After a request to stop a query is waited for as long as it works, and no longer.
         """
         before = len(self.batches)
         while len(self.batches) == before:
-            active = self.query.isActive
-            idle = self.asked_to_stop.is_set() and not self.query.status["isTriggerActive"]
-            self._take_finished()
-            if not active:
-                self._raise_failure()
-                return len(self.batches) > before
-            if idle:
-                return False
-            time.sleep(_POLL_SECONDS)
+            if self.asked_to_stop.is_set() and not self.query.status["isTriggerActive"]:
+                break
+            try:
+                if not self._hear(_POLL_SECONDS):
+                    return False
+            except TimeoutError:
+                continue
         return True
 
-    def _take_finished(self) -> None:
-        for progress in self.query.recentProgress:
-            if progress.batchId <= self._last_batch or not progress.numInputRows:
-                continue
-            self._last_batch = progress.batchId
+    def _hear(self, patience: float) -> bool:
+        """Take note of a micro-batch; False at the end of the query."""
+        progress = self.listener.next_of(str(self.query.runId), patience)
+        if progress is None:
+            return False
+        if progress.numInputRows and not self._has_enough():
             self._take(progress)
+        return True
 
     def _take(self, progress: StreamingQueryProgress) -> None:
         when = started(progress)
@@ -117,18 +128,18 @@ class Follower:
         """
         if self.placing.plan_path is None or not self.placing.learns:
             return None
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + self._plan_patience
         folder, run = Path(self.placing.plan_path), str(progress.runId)
         while (epoch := find_epoch(folder, run, progress.batchId)) is None:
             if time.monotonic() > deadline:
+                self._plan_patience = 0.0  # whoever is silent for so long has failed
                 return None
             time.sleep(_POLL_SECONDS)
         return epoch
 
     def _raise_failure(self) -> None:
-        error: StreamingQueryException | None = None
-        with suppress(AttributeError):
-            error = self.query.exception()
+        """Raise if the query ended because something went wrong."""
+        error = self.query.exception()
         if error is not None:
             raise UnskewError(f"unskew run: {self.label}: {first_cause(str(error))}")
 

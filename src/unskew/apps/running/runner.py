@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -12,6 +13,7 @@ from unskew.apps.base import Application
 from unskew.apps.placing import Placing
 from unskew.apps.running.batch_events import OBSERVED
 from unskew.apps.running.checkpoint import Marker, claim
+from unskew.apps.running.listening import BatchListener
 from unskew.apps.running.one_grouping import Follower, OnBatch
 from unskew.apps.running.opened import Source
 from unskew.apps.running.sinks import Sink, check_folder, file_name
@@ -22,6 +24,13 @@ from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
 from unskew.spark.schemes import RUNNABLE, grouping_for
 
 OnStart = Callable[[str], None]
+
+
+class _Told(NamedTuple):
+    """Who may end a run, and who is told of it."""
+
+    asked_to_stop: threading.Event
+    on_batch: OnBatch
 
 
 @dataclass(frozen=True)
@@ -104,17 +113,18 @@ class Run:
         on_batch
             Told of every micro-batch.
         """
-        asked = asked_to_stop or threading.Event()
+        told = _Told(asked_to_stop or threading.Event(), on_batch)
         self.source.check_on(spark)
         self.sink.check_on(spark)
-        done = []
-        for number, label in enumerate(self.groupings):
-            if asked.is_set():
-                break
-            on_start(label)
-            batches = self._run_one(spark, label, asked, on_batch, first=number == 0)
-            said = self.sink.summary(spark, label)
-            done.append(GroupingRun(label, batches, self.warm_up, [said] if said else []))
+        done: list[GroupingRun] = []
+        with BatchListener(spark) as listener:
+            for label in self.groupings:
+                if told.asked_to_stop.is_set():
+                    break
+                on_start(label)
+                batches = self._run_one(spark, label, listener, told, first=not done)
+                said = self.sink.summary(spark, label)
+                done.append(GroupingRun(label, batches, self.warm_up, [said] if said else []))
         return done
 
     def _check_groupings(self) -> None:
@@ -130,28 +140,29 @@ class Run:
                 grouping_for(label, self.workers, seed=self.seed)
 
     def _run_one(
-        self,
-        spark: SparkSession,
-        label: str,
-        asked: threading.Event,
-        on_batch: OnBatch,
-        *,
-        first: bool,
+        self, spark: SparkSession, label: str, listener: BatchListener, told: _Told, *, first: bool
     ) -> list[MeasuredBatch]:
         checkpoint = self._checkpoint(label)
         opened = self.source.open(spark, self.application, checkpoint / "input")
         placing = self._placing(label)
-        results = self.application.balanced(opened.rows, placing)
-        query = self._started(results, label)
+        query = self._started(self.application.balanced(opened.rows, placing), label)
         aside = self._put_aside(opened.malformed, checkpoint) if first else None
 
         def note(batch: MeasuredBatch) -> None:
             append_event(self.folder, batch.event)
-            on_batch(batch)
+            told.on_batch(batch)
 
         try:
             return Follower(
-                query, label, self.source, placing, opened.feeder, self.max_batches, asked, note
+                query=query,
+                listener=listener,
+                label=label,
+                source=self.source,
+                placing=placing,
+                feeder=opened.feeder,
+                max_batches=self.max_batches,
+                asked_to_stop=told.asked_to_stop,
+                on_batch=note,
             ).follow()
         finally:
             if aside is not None:

@@ -66,5 +66,5 @@ def _generated(text: str, portions: Portions) -> Generated:
         raise InvalidParameterError("unskew run", "--source", FORMS, f"rate:{text}")
     rate = check_int("unskew run", "--source rate", int(text or _RATE), minimum=1)
     if portions.batch_rows is not None:
-        return Generated(rate, portions.batch_rows / rate)
-    return Generated(rate, portions.trigger or 1.0)
+        return Generated(rate, portions.batch_rows / rate, portions.max_batches)
+    return Generated(rate, portions.trigger or 1.0, portions.max_batches)
