@@ -1,0 +1,39 @@
+"""Put schemes on streams in the way that all experiments do."""
+
+from unskew.groupings.base import LearnedGrouping
+from unskew.groupings.registry import make_grouping
+from unskew.simulator.loads import simulate
+from unskew.simulator.result import SimulationResult
+from unskew.streams.base import Stream
+
+_EPOCHS = 50
+
+
+def loads_of(
+    scheme: str,
+    workers: int,
+    stream: Stream,
+    *,
+    seed: int,
+    sources: int = 1,
+    deal: str = "turn",
+    learn: float | None = None,
+) -> SimulationResult:
+    """Put a stream through a scheme, written as the command line has it.
+
+    A scheme that learns is measured on every row, like the others: it starts without a plan and
+    makes a new one after each fiftieth of the stream. ``learn`` gives it, and keeps out of the
+    measurement, a share of the rows instead.
+
+    Examples
+    --------
+    >>> from unskew.streams import zipf
+    >>> stream = zipf(keys=100, exponent=2.0, messages=10_000, seed=1)
+    >>> loads_of("shuffle", 4, stream, seed=1).loads
+    (2500.0, 2500.0, 2500.0, 2500.0)
+    """
+    grouping = make_grouping(scheme, workers, seed=seed)
+    epoch = None
+    if isinstance(grouping, LearnedGrouping) and learn is None:
+        epoch = max(1, (stream.messages or _EPOCHS * 10_000) // _EPOCHS)
+    return simulate(grouping, stream, sources=sources, deal=deal, learn=learn, epoch=epoch)
