@@ -1,5 +1,9 @@
 """Put schemes on streams in the way that all experiments do."""
 
+from typing import Any
+
+import numpy as np
+
 from unskew.groupings.base import LearnedGrouping
 from unskew.groupings.registry import make_grouping
 from unskew.simulator.loads import simulate
@@ -37,3 +41,19 @@ def loads_of(
     if isinstance(grouping, LearnedGrouping) and learn is None:
         epoch = max(1, (stream.messages or _EPOCHS * 10_000) // _EPOCHS)
     return simulate(grouping, stream, sources=sources, deal=deal, learn=learn, epoch=epoch)
+
+
+def balance(result: SimulationResult) -> dict[str, Any]:
+    """Return the fields about balance that rows have.
+
+    ``fraction`` is the mean over time of I(t), divided by all messages; ``relative`` the mean of
+    I(t)/t, which is what the program of the partial key grouping's authors prints. On a steady
+    stream that is out of balance the second is twice the first.
+    """
+    return {
+        "messages": result.messages,
+        "p1": result.p1,
+        "fraction": result.average_imbalance_fraction,
+        "relative": float(np.mean([imbalance / rows for rows, imbalance in result.series])),
+        "replication": result.replication,
+    }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from unskew.experiments.claim import Claim, Verdict
 from unskew.experiments.figure import Figure, Panel, lines
-from unskew.experiments.measuring import loads_of
+from unskew.experiments.measuring import balance, loads_of
 from unskew.experiments.paper_003.shared import BALANCED, FRACTION, ZIPF_DATA
 from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import SIMULATION, Experiment, Parameters, Unit
@@ -28,15 +28,13 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
     rows = []
     for workers in unit["workers"]:
         for scheme in ("partial-key", "wrap"):
-            result = loads_of(scheme, workers, stream, seed=seed, sources=5)
             rows.append(
                 {
                     "keys": unit["keys"],
                     "z": unit["z"],
                     "workers": workers,
                     "scheme": scheme,
-                    "p1": result.p1,
-                    "fraction": result.average_imbalance_fraction,
+                    **balance(loads_of(scheme, workers, stream, seed=seed, sources=5)),
                 }
             )
     return rows
@@ -126,6 +124,9 @@ FIGURE_7 = Experiment(
             "Beyond, where p1 exceeds 2/W, two workers cannot take the hottest key: imbalance.",
             "the transition comes when p1 is too large",
             _fails_beyond,
+            "The limit between balanced and not, 1e-3, is ours. At W = 100 and z = 0.8 p1 is only "
+            "just above 2/W: what two workers cannot take is a thousandth of all messages, and "
+            "its mean over time half of that.",
         ),
         Claim(
             "whatever-keys",
