@@ -80,10 +80,11 @@ def _units(experiment: Experiment, size: str) -> list[Unit]:
 def _collect(
     experiment: Experiment, size: str, seed: int, kept: KeptRows, on_unit: Progress
 ) -> Rows:
-    run = _owner_of(experiment).run
+    owner = _owner_of(experiment)
     units = _units(experiment, size)
     for unit in units:
         if unit not in kept:
-            kept.keep(unit, run(unit, seed))
+            kept.keep(unit, owner.run(unit, seed))
         on_unit()
-    return Rows(row for unit in units for row in kept.rows_of(unit))
+    measured = Rows(row for unit in units for row in kept.rows_of(unit))
+    return owner.combine(measured) if owner.combine else measured

@@ -48,6 +48,9 @@ class Experiment:
         Which rows it runs on, and for what they stand where the paper's cannot be had.
     seconds
         About how long each size takes on two cores.
+    combine
+        Makes the rows that are shown of those that the units measured, where these are parts of
+        means and worst cases; left out, they are the same.
     rows_of
         Id of an experiment that measures the very rows this one shows; then `units` and `run`
         are those of the other.
@@ -63,6 +66,7 @@ class Experiment:
     claims: Sequence[Claim]
     data: str
     seconds: Mapping[str, float] = field(default_factory=dict)
+    combine: Callable[[Rows], Rows] | None = None
     rows_of: str | None = None
 
     def __post_init__(self) -> None:

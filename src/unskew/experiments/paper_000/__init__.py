@@ -1,0 +1,22 @@
+"""Distribution-aware key grouping (Rivetti et al. 2015): whole keys, placed by what was learned."""
+
+from unskew.experiments.paper_000.instances import FIGURE_2, FIGURE_3, TABLE_1
+from unskew.experiments.paper_000.learning import FIGURE_9
+from unskew.experiments.paper_000.quadratic import FIGURE_5
+from unskew.experiments.paper_000.spread import FIGURE_4
+from unskew.experiments.paper_000.tuning import FIGURE_6, FIGURE_7, FIGURE_8
+from unskew.experiments.paper_000.variants import FIGURE_13, FIGURE_14
+
+EXPERIMENTS = (
+    TABLE_1,
+    FIGURE_2,
+    FIGURE_3,
+    FIGURE_4,
+    FIGURE_5,
+    FIGURE_6,
+    FIGURE_7,
+    FIGURE_8,
+    FIGURE_9,
+    FIGURE_13,
+    FIGURE_14,
+)
