@@ -4,7 +4,8 @@ from unskew.experiments.paper_000.instances import FIGURE_2, FIGURE_3, TABLE_1
 from unskew.experiments.paper_000.learning import FIGURE_9
 from unskew.experiments.paper_000.quadratic import FIGURE_5
 from unskew.experiments.paper_000.spread import FIGURE_4
-from unskew.experiments.paper_000.tuning import FIGURE_6, FIGURE_7, FIGURE_8
+from unskew.experiments.paper_000.trade_off import FIGURE_8
+from unskew.experiments.paper_000.tuning import FIGURE_6, FIGURE_7
 from unskew.experiments.paper_000.variants import FIGURE_13, FIGURE_14
 
 EXPERIMENTS = (
