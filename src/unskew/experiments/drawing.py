@@ -15,7 +15,7 @@ COLOURS = (
 )  # fmt: skip
 _MARKS = "osD^vPX*<>"
 _OWN = "wrap"
-_WIDTH, _HEIGHT = 4.6, 3.6
+_WIDTH, _HEIGHT = 4.6, 4.4
 _SETTINGS = {
     "svg.fonttype": "none",  # text stays text: small files that can be searched
     "svg.hashsalt": "unskew",  # equal rows give equal files
@@ -76,7 +76,8 @@ def _draw(canvas: Any, place: Any, panel: Panel) -> None:
         else:
             _draw_line(place, curve, number, floor)
     if any(curve.label for curve in panel.curves):
-        place.legend()
+        # Below the axes: nothing is hidden, and no time is spent on the search for a free place.
+        place.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
 
 
 def _floor(panel: Panel) -> float:

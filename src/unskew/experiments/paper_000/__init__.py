@@ -2,6 +2,7 @@
 
 from unskew.experiments.paper_000.instances import FIGURE_2, FIGURE_3, TABLE_1
 from unskew.experiments.paper_000.learning import FIGURE_9
+from unskew.experiments.paper_000.prototype import FIGURE_10, FIGURE_11, FIGURE_12
 from unskew.experiments.paper_000.quadratic import FIGURE_5
 from unskew.experiments.paper_000.spread import FIGURE_4
 from unskew.experiments.paper_000.trade_off import FIGURE_8
@@ -18,6 +19,9 @@ EXPERIMENTS = (
     FIGURE_7,
     FIGURE_8,
     FIGURE_9,
+    FIGURE_12,
+    FIGURE_10,
+    FIGURE_11,
     FIGURE_13,
     FIGURE_14,
 )
