@@ -2,6 +2,7 @@
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -87,6 +88,16 @@ def test_two_views_of_the_same_rows_measure_them_once(squares: Squares, tmp_path
     assert squares.asked == [0, 1, 2, 3]
     first, second = (tmp_path / "999" / name / "smoke/rows.csv" for name in ("fig1", "fig2"))
     assert first.read_text() == second.read_text()
+
+
+def test_many_at_a_time_give_the_same_files(squares: Squares, tmp_path: Path) -> None:
+    run(squares, tmp_path / "one")
+    with ThreadPoolExecutor(3) as pool:
+        experiment = choose(["999/fig1"])[0]
+        reproduce(experiment, "smoke", seed=0, out=tmp_path / "many", pool=pool)
+    for file in ("rows.csv", "result.json"):
+        one, many = ((tmp_path / name / FOLDER / file).read_bytes() for name in ("one", "many"))
+        assert one == many
 
 
 def test_files_say_what_was_run_and_what_came_out(squares: Squares, tmp_path: Path) -> None:

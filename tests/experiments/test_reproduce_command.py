@@ -72,6 +72,7 @@ def test_claims_as_markdown_name_the_command_that_wrote_them(tmp_path: Path) -> 
         (["999/fig3"], "unknown experiment '999/fig3'; valid: 999/fig2, 999/fig1"),
         (["998"], "valid: 999, all"),
         (["999/fig1", "--size", "huge"], "--size must be one of 'smoke', 'paper', got 'huge'"),
+        (["999/fig1", "--jobs", "0"], "--jobs must be an int >= 1, got 0"),
         ([], "nothing to do. Hint: give an id"),
         (["--report", "page.txt"], "--report must be a .html or .md file, got 'page.txt'"),
         (["--report", "page.html", "--out", "nowhere"], "no results in nowhere"),
@@ -105,3 +106,13 @@ def test_ctrl_c_keeps_what_is_finished(squares: Squares, tmp_path: Path, capsys:
     squares.breaks_at = None
     assert main(["reproduce", "999/fig1", "--out", str(tmp_path)]) == 0
     assert squares.asked == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_processes_give_what_one_gives(tmp_path: Path, capsys: Capture) -> None:
+    found = []
+    for jobs in ("1", "2"):
+        out = str(tmp_path / jobs)
+        assert main(["reproduce", "003/fig6", "--out", out, "--jobs", jobs, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]

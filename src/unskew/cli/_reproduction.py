@@ -1,8 +1,12 @@
 """What ``unskew reproduce`` does, step by step."""
 
 import json
+import multiprocessing
 import shlex
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,7 @@ from typing import Any
 import typer
 from rich.markup import escape
 
-from unskew._validation import check_choice
+from unskew._validation import check_choice, check_int
 from unskew.cli._interrupts import noting_interrupts
 from unskew.cli._progress import Display
 from unskew.cli._tables import console, new_table
@@ -34,6 +38,7 @@ class Request:
     seed: int
     out: Path
     fresh: bool
+    jobs: int
     show: bool
 
 
@@ -74,10 +79,11 @@ def _time_text(seconds: float | None) -> str:
 
 
 def check(
-    size: str, sizes: Sequence[str], names: Sequence[str] | None, report: Path | None
+    size: str, sizes: Sequence[str], jobs: int, names: Sequence[str] | None, report: Path | None
 ) -> None:
     """Refuse what cannot be done before anything starts."""
     check_choice("reproduce", "--size", size, sizes)
+    check_int("reproduce", "--jobs", jobs, minimum=1)
     require_matplotlib()
     if not names and report is None:
         raise UnskewError(
@@ -90,14 +96,13 @@ def check(
 
 def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
     """Run the experiments one after the other; Ctrl-C stops between two units."""
-    if request.fresh:
-        for each in experiments:
-            running.forget(each, request.size, out=request.out)
-    for each in experiments:  # say what cannot be mixed before hours are spent
-        running.open_kept(each, request.size, seed=request.seed, out=request.out)
-    total = sum(running.count_units(each, request.size) for each in experiments)
+    total = _prepare(experiments, request)
     finished: Finished = []
-    with Display(total, wanted=request.show) as display, noting_interrupts() as interrupt:
+    with (
+        Display(total, wanted=request.show) as display,
+        noting_interrupts() as interrupt,
+        _pool(request.jobs) as pool,
+    ):
 
         def on_unit() -> None:
             display.advance(1)
@@ -107,10 +112,42 @@ def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
             display.say(each.id)
             finished.append(
                 running.reproduce(
-                    each, request.size, seed=request.seed, out=request.out, on_unit=on_unit
+                    each,
+                    request.size,
+                    seed=request.seed,
+                    out=request.out,
+                    on_unit=on_unit,
+                    pool=pool,
                 )
             )
     return finished
+
+
+def _prepare(experiments: Sequence[Experiment], request: Request) -> int:
+    """Say what cannot be mixed before hours are spent; return how many units there are."""
+    for each in experiments:
+        if request.fresh:
+            running.forget(each, request.size, out=request.out)
+        running.open_kept(each, request.size, seed=request.seed, out=request.out)
+    return sum(running.count_units(each, request.size) for each in experiments)
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[Executor | None]:
+    """Give processes to run units in, or None where this one is enough."""
+    if jobs == 1:
+        yield None
+        return
+    # Not forked: a process with Numba's or Arrow's threads cannot be copied safely.
+    with ProcessPoolExecutor(
+        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
+    ) as pool:
+        yield pool
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that keeps the rows."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def write_report(path: Path, out: Path, arguments: Sequence[str]) -> None:

@@ -39,6 +39,12 @@ def reproduce(
             show_default=False,
         ),
     ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Processes that simulate at the same time; Spark has its own."
+        ),
+    ] = 1,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -62,7 +68,7 @@ def reproduce(
 
     unskew reproduce 000/table1
 
-    unskew reproduce 003 --size paper --report results/index.html
+    unskew reproduce 003 --size paper --jobs 2 --report results/index.html
     """
     from unskew.cli import _reproduction as parts
     from unskew.experiments.registry import choose
@@ -71,8 +77,8 @@ def reproduce(
     if list_them:
         parts.list_experiments(choose(names or ["all"]), as_json=json)
         return
-    parts.check(size, SIZES, names, report)
-    request = parts.Request(size, seed, out, fresh, show=not no_progress)
+    parts.check(size, SIZES, jobs, names, report)
+    request = parts.Request(size, seed, out, fresh, jobs, show=not no_progress)
     finished = parts.run_all(choose(names or []), request)
     if report is not None:
         parts.write_report(report, out, context.obj or [])

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unskew.groupings.base import LearnedGrouping
 from unskew.hashing import Ids
 
 if TYPE_CHECKING:
@@ -126,12 +127,12 @@ def _placed(
     from unskew.spark.keys import identity
     from unskew.spark.learning import learn_plan
     from unskew.spark.placement import balance
-    from unskew.spark.schemes import grouping_for, runs_online
+    from unskew.spark.schemes import grouping_for
 
     if scheme == MODULO:
         return rows.repartitionById(workers, sf.expr(f"int(pmod(key, {workers}))"))
     grouping = grouping_for(scheme, workers, seed=seed)
-    if runs_online(grouping):
+    if not isinstance(grouping, LearnedGrouping):
         return balance(rows, "key", workers, grouping=grouping, seed=seed)
     sample = rows if learn_from is None else _frame(learn_from)
     plan = learn_plan(sample, identity(sample, ["key"]), grouping, how="pass")

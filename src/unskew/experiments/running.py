@@ -1,6 +1,7 @@
 """Run an experiment unit by unit; what is finished already is not done again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ from unskew import __version__
 from unskew.experiments import results
 from unskew.experiments.kept_rows import KeptRows
 from unskew.experiments.registry import all_experiments
-from unskew.experiments.rows import Rows
-from unskew.experiments.spec import Experiment, Unit
+from unskew.experiments.rows import Row, Rows
+from unskew.experiments.spec import SPARK, Experiment, Unit
 
 Progress = Callable[[], None]
 """Called between two units; may raise to stop there."""
@@ -22,6 +23,7 @@ def reproduce(
     seed: int,
     out: Path,
     on_unit: Progress = lambda: None,
+    pool: Executor | None = None,
 ) -> tuple[dict[str, Any], Rows]:
     """Run what is missing of an experiment, write its files, and return summary and rows.
 
@@ -33,9 +35,11 @@ def reproduce(
         The results folder.
     on_unit
         Called after every unit, those found on disk among them.
+    pool
+        Who runs the units; without one they run here, as those on Spark always do.
     """
     kept = open_kept(experiment, size, seed=seed, out=out)
-    rows = _collect(experiment, size, seed, kept, on_unit)
+    rows = _collect(experiment, size, seed, kept, on_unit, pool)
     summary = results.summarize(experiment, size, seed, rows)
     results.write(results.folder_of(out, experiment.id, size), experiment, summary, rows)
     return summary, rows
@@ -78,13 +82,42 @@ def _units(experiment: Experiment, size: str) -> list[Unit]:
 
 
 def _collect(
-    experiment: Experiment, size: str, seed: int, kept: KeptRows, on_unit: Progress
+    experiment: Experiment,
+    size: str,
+    seed: int,
+    kept: KeptRows,
+    on_unit: Progress,
+    pool: Executor | None,
 ) -> Rows:
     owner = _owner_of(experiment)
     units = _units(experiment, size)
-    for unit in units:
-        if unit not in kept:
-            kept.keep(unit, owner.run(unit, seed))
+    missing = [unit for unit in units if unit not in kept]
+    for _ in range(len(units) - len(missing)):
+        on_unit()
+    for unit, rows in _measured(owner, missing, seed, pool):
+        kept.keep(unit, rows)
         on_unit()
     measured = Rows(row for unit in units for row in kept.rows_of(unit))
     return owner.combine(measured) if owner.combine else measured
+
+
+def _measured(
+    owner: Experiment, units: Sequence[Unit], seed: int, pool: Executor | None
+) -> Iterator[tuple[Unit, Sequence[Row]]]:
+    """Run units and give their rows as they are done."""
+    if pool is None or owner.runs_on == SPARK:
+        for unit in units:
+            yield unit, owner.run(unit, seed)
+        return
+    running = {pool.submit(run_unit, owner.id, unit, seed): unit for unit in units}
+    try:
+        for done in as_completed(running):
+            yield running[done], done.result()
+    finally:  # where someone stops in between, the units that wait are not begun
+        for waiting in running:
+            waiting.cancel()
+
+
+def run_unit(experiment_id: str, unit: Unit, seed: int) -> Sequence[Row]:
+    """Run one unit; to be called in another process."""
+    return all_experiments()[experiment_id].run(unit, seed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -43,37 +44,51 @@ def _halves(unit: Unit, seed: int) -> tuple[Ids, Ids]:
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     learning, validation = _halves(unit, seed)
-    k, setting = unit["k"], {"data": unit["data"], "k": unit["k"]}
-    rows: list[Row] = []
-    for label, scheme in _SIMULATED.items():
-        grouping = trained(scheme, k, learning.astype(np.int64), validation.astype(np.int64), seed)
-        loads = tuples_of(grouping.route_many(validation), validation.astype(np.int64), k)
-        simulated = {
+    setting = {"data": unit["data"], "k": unit["k"]}
+    simulated = [
+        {**setting, "scheme": label, "where": "simulation", "lambda": found}
+        for label, found in _simulated(unit["k"], learning, validation, seed).items()
+    ]
+    on_spark = [
+        {
+            **setting,
             "scheme": label,
-            "where": "simulation",
-            "lambda": metrics.imbalance_percent(loads),
+            "where": "Spark",
+            **_on_spark(unit, scheme, learning, validation, seed),
         }
-        rows.append({**setting, **simulated})
-    for label, scheme in _ON_SPARK.items():
-        job = count_keys_on_spark(
-            validation,
-            k,
-            scheme,
-            milliseconds=unit["milliseconds"],
-            learn_from=learning,
-            seed=seed,
-        )
-        shares = np.array(job.busy) / max(job.busy)
-        measured = {
-            "lambda": metrics.imbalance_percent(job.loads),
-            "throughput": job.throughput,
-            "busy_mean": float(shares.mean()),
-            "busy_least": float(shares.min()),
-            "busy": job.busy,
-            "exact": job.exact,
-        }
-        rows.append({**setting, "scheme": label, "where": "Spark", **measured})
-    return rows
+        for label, scheme in _ON_SPARK.items()
+    ]
+    return simulated + on_spark
+
+
+def _simulated(k: int, learning: Ids, validation: Ids, seed: int) -> dict[str, float]:
+    """Return λ of every scheme."""
+    first, second = learning.astype(np.int64), validation.astype(np.int64)
+    found = {}
+    for label, scheme in _SIMULATED.items():
+        workers = trained(scheme, k, first, second, seed).route_many(second)
+        found[label] = metrics.imbalance_percent(tuples_of(workers, second, k))
+    return found
+
+
+def _on_spark(unit: Unit, scheme: str, learning: Ids, validation: Ids, seed: int) -> dict[str, Any]:
+    job = count_keys_on_spark(
+        validation,
+        unit["k"],
+        scheme,
+        milliseconds=unit["milliseconds"],
+        learn_from=learning,
+        seed=seed,
+    )
+    shares = np.array(job.busy) / max(job.busy)
+    return {
+        "lambda": metrics.imbalance_percent(job.loads),
+        "throughput": job.throughput,
+        "busy_mean": float(shares.mean()),
+        "busy_least": float(shares.min()),
+        "busy": job.busy,
+        "exact": job.exact,
+    }
 
 
 def _throughput_figure(rows: Rows) -> Figure:

@@ -23,6 +23,7 @@ from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.wrap import Wrap
 from unskew.simulator.sources import Sources
 from unskew.streams import zipf
+from unskew.streams.base import Stream
 
 _SOURCES = (5, 10, 15, 20)
 _TECHNIQUES = {
@@ -136,34 +137,34 @@ def _disagreement_units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _disagreement_run(unit: Unit, seed: int) -> Sequence[Row]:
-    """Count rows that local and global knowledge send to different workers."""
+    workers = unit["workers"]
     stream = zipf(unit["keys"], unit["z"], unit["messages"], seed=seed)
     sample = next(stream.batches(unit["messages"] // 10)).keys
-    schemes = {
-        "L": (
-            PartialKey(unit["workers"], seed=seed),
-            PartialKey(unit["workers"], load="global", seed=seed),
-        ),
-        "wrap": (Wrap(unit["workers"], seed=seed).learn(sample).build(),) * 2,
+    schemes: dict[str, tuple[Grouping, Grouping]] = {
+        "L": (PartialKey(workers, seed=seed), PartialKey(workers, load="global", seed=seed)),
+        "wrap": (Wrap(workers, seed=seed).learn(sample).build(),) * 2,
     }
-    rows = []
-    for name, (local, oracle) in schemes.items():
-        for sources in _SOURCES:
-            apart, together = Sources(local, sources), Sources(oracle, 1)
-            differ = sum(
-                int(np.count_nonzero(apart.route(batch) != together.route(batch)))
-                for batch in stream.batches()
-            )
-            rows.append(
-                {
-                    "z": unit["z"],
-                    "technique": f"{name}{sources}",
-                    "sources": sources,
-                    "disagreement_percent": 100 * differ / unit["messages"],
-                    "fraction": _fraction(local, unit, sources, seed),
-                }
-            )
-    return rows
+    return [
+        {
+            "z": unit["z"],
+            "technique": f"{name}{sources}",
+            "sources": sources,
+            "disagreement_percent": _disagreement(stream, local, oracle, sources),
+            "fraction": _fraction(local, unit, sources, seed),
+        }
+        for name, (local, oracle) in schemes.items()
+        for sources in _SOURCES
+    ]
+
+
+def _disagreement(stream: Stream, local: Grouping, oracle: Grouping, sources: int) -> float:
+    """Return the percentage of rows that sources apart and one source send elsewhere."""
+    apart, together = Sources(local, sources), Sources(oracle, 1)
+    differ, rows = 0, 0
+    for batch in stream.batches():
+        differ += int(np.count_nonzero(apart.route(batch) != together.route(batch)))
+        rows += len(batch.keys)
+    return 100 * differ / rows
 
 
 def _fraction(local: Grouping, unit: Unit, sources: int, seed: int) -> float:
