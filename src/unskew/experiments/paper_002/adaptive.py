@@ -142,6 +142,12 @@ _TUNED_IS_BEST = (
 )
 
 
+_LOW_IS_FAST = (
+    "A threshold that is too low costs memory, not throughput, as long as the aggregators keep up, "
+    "and half of those drawn are low. Those that are too high are beaten by 40 % and more."
+)
+
+
 def _experiment(
     number: int, application: str, throughput: bool, claims: tuple[Claim, ...]
 ) -> Experiment:
@@ -175,7 +181,7 @@ FIGURE_29 = _experiment(
     29, "word count", True,
     (
         Claim("than-random", "It is faster than random thresholds.", "+17 … +42 %",
-              partial(_faster_than_median, "word count", 0.17)),
+              partial(_faster_than_median, "word count", 0.17), _LOW_IS_FAST),
         Claim("than-tuned", "It is faster than a threshold tuned by hand.", "faster",
               partial(_faster, "word count", "tuned", 0.0), _TUNED_IS_BEST),
     ),
@@ -184,16 +190,16 @@ FIGURE_30 = _experiment(
     30, "word count", False,
     (
         Claim("than-random", "Its loads deviate less than with random thresholds.", "−24 … −32 %",
-              partial(_evener, "word count", "random", 0.24)),
+              partial(_evener, "word count", "random", 0.24), _LOW_IS_FAST),
         Claim("than-tuned", "Its loads deviate less than with a tuned threshold.", "−9.1 %",
-              partial(_evener, "word count", "tuned", 0.091), _TUNED_IS_BEST),
+              partial(_evener, "word count", "tuned", 0.091)),
     ),
 )  # fmt: skip
 FIGURE_31 = _experiment(
     31, "hashtags", True,
     (
         Claim("than-random", "It is faster than random thresholds.", "+27 … +46 %",
-              partial(_faster_than_median, "hashtags", 0.27)),
+              partial(_faster_than_median, "hashtags", 0.27), _LOW_IS_FAST),
         Claim("than-tuned", "It is faster than a threshold tuned by hand.", "+19.5 %",
               partial(_faster, "hashtags", "tuned", 0.195), _TUNED_IS_BEST),
     ),
@@ -202,9 +208,9 @@ FIGURE_32 = _experiment(
     32, "hashtags", False,
     (
         Claim("than-random", "Its loads deviate less than with random thresholds.", "−35 %",
-              partial(_evener, "hashtags", "random", 0.35)),
+              partial(_evener, "hashtags", "random", 0.35), _LOW_IS_FAST),
         Claim("than-tuned", "Its loads deviate less than with a tuned threshold.", "−14.5 %",
-              partial(_evener, "hashtags", "tuned", 0.145), _TUNED_IS_BEST),
+              partial(_evener, "hashtags", "tuned", 0.145)),
     ),
 )  # fmt: skip
 ADAPTIVE_FIGURES = (FIGURE_29, FIGURE_30, FIGURE_31, FIGURE_32)

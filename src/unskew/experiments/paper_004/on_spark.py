@@ -50,10 +50,11 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
             {
                 "skew": unit["skew"],
                 "method": name,
-                "latency": job.seconds,
+                "latency": max(job.busy),
+                "job_seconds": job.seconds,
                 "stddev": float(np.std(100 * loads / loads.sum())),
                 "dist_cost": job.partials / np.unique(keys).size,
-                "throughput": job.throughput,
+                "throughput": keys.size / max(job.busy),
                 "exact": job.exact,
                 "simulated_seconds": simulated * unit["milliseconds"] / 1000,
             }
@@ -62,7 +63,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 def _figure(rows: Rows) -> Figure:
-    titles = {**METRICS, "latency": "seconds for all rows", "throughput": "rows a second"}
+    titles = {**METRICS, "latency": "seconds of the busiest worker", "throughput": "rows a second"}
     panels = [
         Panel(
             "skewness in %",
@@ -109,7 +110,8 @@ FIGURE_11_ON_SPARK = Experiment(
     id="004/fig11-spark",
     title="Time, σ, DistCost and throughput as the skewness grows, on Spark",
     runs_on=SPARK,
-    data=f"{COUNTRIES}; work is waiting, so that ten workers run on few cores",
+    data=f"{COUNTRIES}; work is waiting, so that ten workers run on few cores, and the time is "
+    "that of the busiest worker, so that starting a job does not count",
     sizes={
         "smoke": {"messages": 4_000, "milliseconds": 1.0, "skews": [0, 30, 68, 90]},
         "paper": {
@@ -138,7 +140,7 @@ FIGURE_11_ON_SPARK = Experiment(
         ),
         Claim(
             "as-simulated",
-            "Jobs take as long as simulated queues say (our own check of the simulation).",
+            "Workers take as long as simulated queues say (our own check of the simulation).",
             "the simulated time (here: −20 … +25 %)",
             _as_simulated,
         ),
