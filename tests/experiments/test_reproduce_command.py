@@ -113,6 +113,6 @@ def test_processes_give_what_one_gives(tmp_path: Path, capsys: Capture) -> None:
     found = []
     for jobs in ("1", "2"):
         out = str(tmp_path / jobs)
-        assert main(["reproduce", "003/fig6", "--out", out, "--jobs", jobs, "--json"]) == 0
+        assert main(["reproduce", "004/table1", "--out", out, "--jobs", jobs, "--json"]) == 0
         found.append(json.loads(capsys.readouterr().out))
     assert found[0] == found[1]

@@ -111,7 +111,7 @@ FIGURE_10A = Experiment(
     runs_on=SPARK,
     data=datasets.describe("WP") + "; work is waiting, so that ten workers run on few cores",
     sizes={
-        "smoke": {"messages": 8_000, "delays": [0.1, 0.5, 1.0], "sets": 1},
+        "smoke": {"messages": 30_000, "delays": [0.1, 0.5, 1.0], "sets": 1},
         "paper": {
             "messages": 200_000,
             "delays": [round(0.1 * step, 1) for step in range(1, 11)],
