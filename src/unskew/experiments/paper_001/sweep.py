@@ -33,7 +33,7 @@ SMALL_GAIN = (
     "the loads the gain is even smaller; this is the rule of the authors' program."
 )
 _CHUNK = 10
-_STREAMS_OF_WRAP = {"smoke": 2, "paper": 10}
+_STREAMS_OF_WRAP = {"smoke": 1, "paper": 10}
 """It makes a new plan fifty times a stream, which takes longer than all else."""
 
 

@@ -161,7 +161,7 @@ def _experiment(
         data=DATA,
         sizes={
             "smoke": {
-                "messages": 360_000, "keys": 100_000, "random": 5, "tuned": [0.05, 0.005, 0.0005],
+                "messages": 360_000, "keys": 100_000, "random": 4, "tuned": [0.005, 0.0005],
             },
             "paper": {
                 "messages": 20_000_000, "keys": 10_000_000, "random": 10,

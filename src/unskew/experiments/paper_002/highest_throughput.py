@@ -35,7 +35,7 @@ FIGURE_33 = Experiment(
     runs_on=QUEUEING,
     data=DATA,
     sizes={
-        "smoke": {"messages": 360_000, "keys": 100_000, "workers": [16, 64, 128]},
+        "smoke": {"messages": 360_000, "keys": 100_000, "workers": [32, 128]},
         "paper": {
             "messages": 20_000_000,
             "keys": 10_000_000,
