@@ -118,6 +118,9 @@ FIGURE_6 = Experiment(
             "The worst case is only slightly affected by μ.",
             "slightly",
             _worst_hardly_changes,
+            "It holds for Zipf-3. For Zipf-1 no key is large, so that smaller pieces can always be "
+            "dealt more evenly: more buckets lower the worst case as much as the mean, from 32 to "
+            "5 % also over 700 mappings. Zipf-2 lies between.",
         ),
     ),
 )
