@@ -23,8 +23,9 @@ _SCHEMES = {
 }
 
 _LATER = (
-    "When new matrices come depends on where the workers' windows stand at the change, and on how "
-    "many windows they then take to be stable: on these streams four and more, not two."
+    "When new matrices come depends on where the workers' windows stand at the change and on how "
+    "many they then take to be stable. In the paper it was two windows of every worker, here it is "
+    "more than three."
 )
 
 
