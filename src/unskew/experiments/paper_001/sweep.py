@@ -180,7 +180,7 @@ def sweep(
             }
             for size in ("smoke", "paper")
         },
-        seconds={"smoke": seconds / 4, "paper": seconds},
+        seconds={"smoke": 1 + seconds * streams / 100, "paper": seconds},
         units=units,
         run=_run,
         combine=partial(_combine, varied),

@@ -164,11 +164,11 @@ def _experiment(
                 "messages": 360_000, "keys": 100_000, "random": 4, "tuned": [0.005, 0.0005],
             },
             "paper": {
-                "messages": 20_000_000, "keys": 10_000_000, "random": 10,
+                "messages": 10_000_000, "keys": 10_000_000, "random": 10,
                 "tuned": [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001],
             },
         },
-        seconds={"smoke": 8, "paper": 1000} if number == 29 else {"smoke": 0, "paper": 0},
+        seconds={"smoke": 6, "paper": 500} if number == 29 else {"smoke": 0, "paper": 0},
         units=_units,
         run=_run,
         figure=partial(_figure, application, column, title),

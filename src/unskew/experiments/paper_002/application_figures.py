@@ -7,9 +7,13 @@ from functools import partial
 from unskew.experiments.claim import Claim, Verdict
 from unskew.experiments.figure import Curve, Figure, Panel, lines
 from unskew.experiments.paper_002.applications import APPLICATIONS, COMPARED, DATA, run, units
-from unskew.experiments.paper_002.parallelism import THROUGHPUT, latency_panel
+from unskew.experiments.paper_002.latencies import latency_panel
+from unskew.experiments.paper_002.parallelism import THROUGHPUT
 from unskew.experiments.rows import Rows
 from unskew.experiments.spec import QUEUEING, Experiment
+
+_NONE = {"smoke": 0.0, "paper": 0.0}
+"""What figures take that show rows of another."""
 
 
 def _windows(rows: Rows) -> Rows:
@@ -99,9 +103,9 @@ def _figures_of(application: str, owner: Experiment | None) -> list[Experiment]:
         data=DATA,
         sizes={
             "smoke": {"messages": 600_000, "keys": 100_000},
-            "paper": {"messages": 20_000_000, "keys": 10_000_000},
+            "paper": {"messages": 10_000_000, "keys": 10_000_000},
         },
-        seconds={"smoke": 15 if owner is None else 0, "paper": 900 if owner is None else 0},
+        seconds={"smoke": 10 if owner is None else 0, "paper": 450 if owner is None else 0},
         units=units,
         run=run,
         figure=partial(_throughput_figure, application),
@@ -116,7 +120,8 @@ def _figures_of(application: str, owner: Experiment | None) -> list[Experiment]:
         replace(
             first, id=f"002/fig{known.figures[1]}",
             title=f"{application}: distribution of the latency (simulated queues)",
-            figure=partial(_latency_figure, application), rows_of=(owner or first).id,
+            figure=partial(_latency_figure, application),
+            rows_of=(owner or first).id, seconds=_NONE,
             claims=_claims(
                 application, _lower_by, "PStream's mean latency is lower than {other}'s.",
                 known.latency, "−{:.0%}",
@@ -125,7 +130,8 @@ def _figures_of(application: str, owner: Experiment | None) -> list[Experiment]:
         replace(
             first, id=f"002/fig{known.figures[2]}",
             title=f"{application}: latency through time (simulated queues)",
-            figure=partial(_variation_figure, application), rows_of=(owner or first).id,
+            figure=partial(_variation_figure, application),
+            rows_of=(owner or first).id, seconds=_NONE,
             claims=(
                 Claim(
                     "steadier", "PStream's latency stays low when the hot keys change, that of PKG "
@@ -168,7 +174,7 @@ FIGURE_28 = replace(
     title="Standard deviation of the loads through time (simulated workers)",
     figure=_deviation_figure,
     rows_of=_FIRST[0].id,
-    seconds={"smoke": 0, "paper": 0},
+    seconds=_NONE,
     claims=tuple(
         Claim(
             f"{name.lower()}-than-{other.lower()}",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unskew.experiments import datasets
-from unskew.experiments.paper_002.parallelism import latency_rows
+from unskew.experiments.paper_002.latencies import latency_rows
 from unskew.experiments.paper_002.stage import SCHEMES, Latency, Window, settled, windows_of
 from unskew.experiments.rows import Row
 from unskew.experiments.spec import Parameters, Unit

@@ -37,12 +37,12 @@ FIGURE_33 = Experiment(
     sizes={
         "smoke": {"messages": 360_000, "keys": 100_000, "workers": [32, 128]},
         "paper": {
-            "messages": 20_000_000,
+            "messages": 10_000_000,
             "keys": 10_000_000,
             "workers": [16, 32, 48, 64, 80, 96, 112, 128],
         },
     },
-    seconds={"smoke": 6, "paper": 1000},
+    seconds={"smoke": 4, "paper": 500},
     units=_parallel_units,
     run=_parallel_run,
     figure=_parallel_figure,

@@ -175,6 +175,7 @@ FIGURE_11 = replace(
     title="Time, σ, DistCost and throughput as the skewness grows (simulated queues)",
     figure=_figure_11,
     rows_of=FIGURE_10.id,
+    seconds={"smoke": 0, "paper": 0},
     claims=(
         Claim(
             "level-under-30",
