@@ -18,22 +18,41 @@ def stopping_between_batches(stream: Stream) -> Iterator[Stream]:
     An exception that reaches Numba while it hands over a result makes the process crash, so the
     signal is only taken note of. A second Ctrl-C does not wait.
     """
-    watched = _WatchedStream(stream, stream.messages, stream.seed, threading.Event())
+    with noting_interrupts() as interrupt:
+        yield _WatchedStream(stream, stream.messages, stream.seed, interrupt)
+        interrupt.check()
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """Whether Ctrl-C was pressed, to be asked where it is safe to stop."""
+
+    asked_to_stop: threading.Event
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
+        if self.asked_to_stop.is_set():
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def noting_interrupts() -> Iterator[Interrupt]:
+    """Only take note of Ctrl-C; a second one does not wait."""
+    interrupt = Interrupt(threading.Event())
 
     def take_note(number: int, frame: FrameType | None) -> None:
-        if watched.asked_to_stop.is_set():
+        if interrupt.asked_to_stop.is_set():
             signal.default_int_handler(number, frame)
-        watched.asked_to_stop.set()
+        interrupt.asked_to_stop.set()
 
     if not _raises_now():
-        yield stream
+        yield interrupt
         return
     before: Any = signal.signal(signal.SIGINT, take_note)
     try:
-        yield watched
+        yield interrupt
     finally:
         signal.signal(signal.SIGINT, before)
-    watched.check()
 
 
 def _raises_now() -> bool:
@@ -49,7 +68,7 @@ class _WatchedStream(Stream):
     stream: Stream
     messages: int | None
     seed: int
-    asked_to_stop: threading.Event
+    interrupt: Interrupt
 
     @property
     def spec(self) -> str:
@@ -63,11 +82,7 @@ class _WatchedStream(Stream):
     def has_costs(self) -> bool:
         return self.stream.has_costs
 
-    def check(self) -> None:
-        if self.asked_to_stop.is_set():
-            raise KeyboardInterrupt
-
     def _batches(self, size: int) -> Iterator[Batch]:
         for batch in self.stream.batches(size):
-            self.check()
+            self.interrupt.check()
             yield batch

@@ -11,6 +11,7 @@ from unskew.cli._errors import exit_code_of, make_output_safe
 from unskew.cli.compare import compare
 from unskew.cli.dashboard import dashboard
 from unskew.cli.groupings import groupings
+from unskew.cli.reproduce import reproduce
 from unskew.cli.run import run as run_application
 from unskew.cli.simulate import simulate
 from unskew.cli.streams import streams
@@ -21,7 +22,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (groupings, streams, simulate, compare, dashboard):
+
+for command in (groupings, streams, simulate, compare, dashboard, reproduce):
     app.command()(command)
 app.command("run")(run_application)
 

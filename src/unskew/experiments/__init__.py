@@ -1,0 +1,1 @@
+"""The tables and figures of five papers: what was run, what came out, which claims hold."""

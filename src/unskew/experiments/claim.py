@@ -1,0 +1,68 @@
+"""A claim of a paper as a question to the rows, with an answer that can be no."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from unskew.experiments.rows import Rows
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rows say of a claim.
+
+    Parameters
+    ----------
+    holds
+        Whether the claim holds.
+    measured
+        The figures that decided it, as text to stand beside the paper's.
+    """
+
+    holds: bool
+    measured: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper that rows can contradict.
+
+    Parameters
+    ----------
+    name
+        A short name, unique within the experiment.
+    says
+        What the paper says, in our own words.
+    paper
+        The paper's figure.
+    check
+        Asks the rows.
+    explanation
+        Why it does not hold here; said of claims that are known not to hold at some size, and
+        shown only where the rows contradict.
+
+    Examples
+    --------
+    >>> claim = Claim("even", "Shuffle is even.", "λ = 0",
+    ...               lambda rows: Verdict(rows[0]["λ"] < 0.1, f"λ = {rows[0]['λ']}"))
+    >>> claim.judge(Rows([{"λ": 5.0}]))["holds"]
+    False
+    """
+
+    name: str
+    says: str
+    paper: str
+    check: Callable[[Rows], Verdict]
+    explanation: str = ""
+
+    def judge(self, rows: Rows) -> dict[str, Any]:
+        """Return the claim and what the rows say of it, as plain fields."""
+        verdict = self.check(rows)
+        return {
+            "name": self.name,
+            "says": self.says,
+            "paper": self.paper,
+            "measured": verdict.measured,
+            "holds": bool(verdict.holds),
+            "explanation": "" if verdict.holds else self.explanation,
+        }

@@ -1,0 +1,118 @@
+"""Latency and throughput of workers that are fed as fast as a window of rows in flight allows.
+
+Engines bound the rows that are under way; a source waits until one of them is done. So an
+overloaded worker slows everything down instead of queueing without end.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unskew._compiled import compiled
+from unskew.groupings.base import Workers
+
+
+class Served(NamedTuple):
+    """What came of a run.
+
+    ``counters`` is what a worker held when it handed its partial results over, on average.
+    """
+
+    throughput: float
+    latency: float
+    counters: float
+
+
+def serve(
+    workers: Workers,
+    places: NDArray[np.int64],
+    n_workers: int,
+    *,
+    milliseconds: float,
+    in_flight: int,
+    transit_milliseconds: float,
+    period: float = np.inf,
+    counter_milliseconds: float = 0.0,
+) -> Served:
+    """Return throughput (rows a millisecond) and mean latency (ms) of rows served in turn.
+
+    Parameters
+    ----------
+    workers
+        Worker of every row.
+    places
+        Key of every row, as a number from 0 on.
+    n_workers
+        Number of workers.
+    milliseconds
+        Work of a row.
+    in_flight
+        Rows that may be under way at the same time.
+    transit_milliseconds
+        Time that every row is under way besides, whatever the workers do.
+    period
+        Milliseconds after which every worker hands its counters over and starts anew.
+    counter_milliseconds
+        Work of handing over one counter.
+
+    Examples
+    --------
+    Two workers that each take 1 ms finish two rows a millisecond, one of them one:
+
+    >>> keys = np.zeros(1000, np.int64)
+    >>> both, one = np.arange(1000) % 2, np.zeros(1000)
+    >>> [round(serve(each.astype(np.int32), keys, 2, milliseconds=1, in_flight=10,
+    ...              transit_milliseconds=2).throughput, 1) for each in (both, one)]
+    [2.0, 1.0]
+    """
+    return Served(
+        *_serve(
+            workers,
+            places,
+            n_workers,
+            float(milliseconds),
+            in_flight,
+            float(transit_milliseconds),
+            float(period),
+            float(counter_milliseconds),
+        )
+    )
+
+
+@compiled
+def _serve(
+    workers: Workers,
+    places: NDArray[np.int64],
+    n_workers: int,
+    work: float,
+    in_flight: int,
+    transit: float,
+    period: float,
+    handing_over: float,
+) -> tuple[float, float, float]:
+    free = np.zeros(n_workers)
+    done = np.zeros(in_flight)
+    held = np.full((places.max() + 1, n_workers), -1, np.int64)
+    counters = np.zeros(n_workers, np.int64)
+    now, waited, last, handed, rounds = 0.0, 0.0, 0.0, 0, 0
+    for i in range(workers.size):
+        slot = np.argmin(done)
+        now = max(now, done[slot])
+        if now >= (rounds + 1) * period:
+            for worker in range(n_workers):
+                free[worker] = max(free[worker], now) + handing_over * counters[worker]
+                handed += counters[worker]
+                counters[worker] = 0
+            rounds += 1
+        worker = workers[i]
+        free[worker] = max(free[worker], now + transit) + work
+        done[slot] = free[worker]
+        waited += free[worker] - now
+        last = max(last, free[worker])
+        if held[places[i], worker] != rounds:
+            held[places[i], worker] = rounds
+            counters[worker] += 1
+    if rounds == 0:
+        handed, rounds = counters.sum(), 1
+    return workers.size / last, waited / workers.size, handed / (rounds * n_workers)

@@ -1,0 +1,169 @@
+"""Jobs on Spark with work that waits, so that many workers run at full speed on few cores."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unskew.groupings.base import LearnedGrouping
+from unskew.hashing import Ids
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SLOTS = 16
+"""Workers that can wait at the same time."""
+MODULO = "modulo"
+"""Whole numbers by their remainder, which Spark is told as an expression."""
+SOURCES = 8
+"""Partitions that rows come from."""
+_BATCH = 500
+"""Rows between two waits."""
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What a job did.
+
+    Parameters
+    ----------
+    seconds
+        Wall clock time from its start to its result, learning not included.
+    loads
+        Rows that each worker got.
+    busy
+        Seconds that each worker worked.
+    partials
+        Counters that the workers held, all together.
+    exact
+        Whether the result is the one of a plain count.
+    """
+
+    seconds: float
+    loads: tuple[int, ...]
+    busy: tuple[float, ...]
+    partials: int
+    exact: bool
+
+    @property
+    def throughput(self) -> float:
+        """Rows a second while the workers work: a stream starts once, a job every time."""
+        return sum(self.loads) / max(self.busy)
+
+
+@cache
+def local_spark() -> "SparkSession":
+    """Return a session of this machine with as many task slots as workers may wait."""
+    from unskew.spark.local_session import session
+
+    found = session(
+        master=f"local[{SLOTS}]",
+        app_name="unskew reproduce",
+        spark__sql__execution__arrow__maxRecordsPerBatch=_BATCH,
+        spark__default__parallelism=SOURCES,
+        spark__sql__shuffle__partitions=4,
+        spark__sql__adaptive__enabled=False,
+        spark__python__worker__reuse=True,
+    )
+    found.sparkContext.setLogLevel("ERROR")
+    return found
+
+
+def count_keys_on_spark(
+    keys: Ids,
+    workers: int,
+    scheme: str,
+    *,
+    milliseconds: float,
+    learn_from: Ids | None = None,
+    seed: int = 0,
+) -> JobResult:
+    """Count keys on Spark, every row of which makes its worker wait.
+
+    Parameters
+    ----------
+    keys
+        The key of every row.
+    workers
+        Number of workers, no more than `SLOTS`.
+    scheme
+        How rows are placed; `MODULO` or a spec that `unskew.spark.balance` takes.
+    milliseconds
+        How long a worker waits for a row.
+    learn_from
+        Rows from which a scheme that learns makes its plan beforehand; by default ``keys``.
+    seed
+        For the scheme.
+    """
+    from pyspark.sql import functions as sf
+
+    placed = _placed(_frame(keys), workers, scheme, learn_from, seed)
+    worked = placed.mapInArrow(_waiting_count(milliseconds), _RESULT).withColumn(
+        "worker", sf.spark_partition_id()
+    )
+    started = time.perf_counter()
+    found = worked.toArrow()
+    seconds = time.perf_counter() - started
+    return _summed_up(found, keys, workers, seconds)
+
+
+_RESULT = "key long, n long, busy double"
+
+
+def _frame(keys: Ids) -> "DataFrame":
+    return local_spark().createDataFrame(pa.table({"key": keys.astype(np.int64)}))
+
+
+def _placed(
+    rows: "DataFrame", workers: int, scheme: str, learn_from: Ids | None, seed: int
+) -> "DataFrame":
+    from pyspark.sql import functions as sf
+
+    from unskew.spark.keys import identity
+    from unskew.spark.learning import learn_plan
+    from unskew.spark.placement import balance
+    from unskew.spark.schemes import grouping_for
+
+    if scheme == MODULO:
+        return rows.repartitionById(workers, sf.expr(f"int(pmod(key, {workers}))"))
+    grouping = grouping_for(scheme, workers, seed=seed)
+    if not isinstance(grouping, LearnedGrouping):
+        return balance(rows, "key", workers, grouping=grouping, seed=seed)
+    sample = rows if learn_from is None else _frame(learn_from)
+    plan = learn_plan(sample, identity(sample, ["key"]), grouping, how="pass")
+    return balance(rows, "key", workers, plan=plan, seed=seed)
+
+
+def _waiting_count(milliseconds: float):  # type: ignore[no-untyped-def] # pyspark hints its own kind
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        seen, busy = [], 0.0
+        for batch in batches:
+            started = time.perf_counter()
+            time.sleep(milliseconds * batch.num_rows / 1000)
+            seen.append(batch.column(0))
+            busy += time.perf_counter() - started
+        counted = pc.value_counts(pa.chunked_array(seen, pa.int64()))
+        names, counts = counted.field("values"), counted.field("counts")
+        busy_column = pa.array([busy] * len(names), pa.float64())
+        yield pa.RecordBatch.from_arrays([names, counts, busy_column], ["key", "n", "busy"])
+
+    return count
+
+
+def _summed_up(found: pa.Table, keys: Ids, workers: int, seconds: float) -> JobResult:
+    place = found["worker"].to_numpy()
+    counts = found["n"].to_numpy()
+    loads = np.bincount(place, weights=counts, minlength=workers)
+    busy = np.zeros(workers)
+    np.maximum.at(busy, place, found["busy"].to_numpy())
+    names, inverse = np.unique(found["key"].to_numpy(), return_inverse=True)
+    totals = np.bincount(inverse, weights=counts)
+    expected = np.unique(keys.astype(np.int64), return_counts=True)
+    exact = np.array_equal(names, expected[0]) and np.array_equal(totals, expected[1])
+    whole = tuple(int(load) for load in loads)
+    return JobResult(seconds, whole, tuple(busy.tolist()), found.num_rows, bool(exact))

@@ -1,0 +1,22 @@
+"""Proactive online shuffle grouping (Rivetti et al. 2016): rows that do not cost the same."""
+
+from unskew.experiments.paper_001.mentions import FIGURE_12
+from unskew.experiments.paper_001.on_spark import FIGURE_12_ON_SPARK
+from unskew.experiments.paper_001.streams import FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7
+from unskew.experiments.paper_001.theorem import THEOREM
+from unskew.experiments.paper_001.time_series import FIGURE_10, FIGURE_11
+from unskew.experiments.paper_001.workers import FIGURE_8, FIGURE_9
+
+EXPERIMENTS = (
+    THEOREM,
+    FIGURE_4,
+    FIGURE_5,
+    FIGURE_6,
+    FIGURE_7,
+    FIGURE_8,
+    FIGURE_9,
+    FIGURE_10,
+    FIGURE_11,
+    FIGURE_12,
+    FIGURE_12_ON_SPARK,
+)

@@ -1,0 +1,184 @@
+"""Figures 13 and 15: throughput on Zipf streams, by workers and by skew."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from unskew.experiments.claim import Claim, Verdict
+from unskew.experiments.figure import Figure, Panel, lines
+from unskew.experiments.paper_002.stage import SCHEMES, settled, windows_of
+from unskew.experiments.rows import Row, Rows
+from unskew.experiments.spec import QUEUEING, Experiment, Parameters, Unit
+from unskew.streams import zipf
+
+ZF = (
+    "synthetic, as in the paper: ZF, Zipf with 10 million keys (fewer at smoke size), but at most "
+    "10 million rows instead of a billion; each row is a unit of work for a worker, each merge of "
+    "partial results one for one of 32 aggregators"
+)
+THROUGHPUT = "rows in the time of one row's work"
+
+
+def throughput_rows(stream: Any, workers: int, schemes: Sequence[str], seed: int) -> list[Row]:
+    """Return the settled throughput and σ of every scheme."""
+    rows: list[Row] = []
+    for name in schemes:
+        windows = settled(list(windows_of(SCHEMES[name], workers, stream, seed=seed)))
+        rows.append(
+            {
+                "workers": workers,
+                "scheme": name,
+                "throughput": float(np.mean([window.throughput for window in windows])),
+                "stddev_percent": float(np.mean([window.stddev_percent for window in windows])),
+                "merges": float(np.mean([window.merged_keys.size for window in windows])),
+            }
+        )
+    return rows
+
+
+def by_workers(rows: Rows, **where: Any) -> Panel:
+    """Draw the throughput of every scheme over the number of workers."""
+    curves = [
+        (name, rows.curve("workers", "throughput", scheme=name, **where))
+        for name in rows.distinct("scheme")
+    ]
+    return Panel("workers", THROUGHPUT, lines(curves), title=str(next(iter(where.values()), "")))
+
+
+def faster_than(other: str, by: float, **where: Any) -> Callable[[Rows], Verdict]:
+    """Make the check that PStream's throughput exceeds another's at least by a share."""
+
+    def check(rows: Rows) -> Verdict:
+        found = [rows.value("throughput", scheme=name, **where) for name in ("PStream", other)]
+        return Verdict(found[0] >= (1 + by) * found[1], f"{found[0] / found[1] - 1:+.0%}")
+
+    return check
+
+
+def _worker_units(parameters: Parameters) -> Sequence[Unit]:
+    shared = {name: parameters[name] for name in ("messages", "keys")}
+    return [{"workers": workers, "z": 1.0, **shared} for workers in parameters["workers"]]
+
+
+def _run(unit: Unit, seed: int) -> Sequence[Row]:
+    stream = zipf(unit["keys"], unit["z"], unit["messages"], seed=seed)
+    found = throughput_rows(stream, unit["workers"], list(SCHEMES), seed)
+    return [{"z": unit["z"], **row} for row in found]
+
+
+def _figure_13(rows: Rows) -> Figure:
+    return Figure([by_workers(rows)])
+
+
+def _grows(rows: Rows) -> Verdict:
+    _, found = rows.curve("workers", "throughput", scheme="PStream")
+    return Verdict(found == sorted(found), " < ".join(f"{value:.0f}" for value in found))
+
+
+def _shuffle_flattens(rows: Rows) -> Verdict:
+    workers, found = rows.curve("workers", "throughput", scheme="SG")
+    at = dict(zip(workers, found, strict=True))
+    before, after = at[80] / at[workers[0]], at[128] / at[80]
+    return Verdict(
+        before > 1.5 and after <= 1.05, f"8 → 80 workers {before:.1f}×, 80 → 128 {after:.2f}×"
+    )
+
+
+_SIZES = {
+    "smoke": {"messages": 300_000, "keys": 100_000, "workers": [8, 32, 80, 128]},
+    "paper": {
+        "messages": 10_000_000,
+        "keys": 10_000_000,
+        "workers": [8, 16, 32, 48, 64, 80, 96, 112, 128],
+    },
+}
+FIGURE_13 = Experiment(
+    id="002/fig13",
+    title="Throughput by number of workers, Zipf-1.0 (simulated workers and merges)",
+    runs_on=QUEUEING,
+    data=ZF,
+    sizes=_SIZES,
+    seconds={"smoke": 6, "paper": 450},
+    units=_worker_units,
+    run=_run,
+    figure=_figure_13,
+    claims=(
+        Claim("grows", "PStream's throughput grows up to 128 workers.", "growing", _grows),
+        Claim(
+            "shuffle-flattens",
+            "From 80 workers on shuffle's throughput does not grow.",
+            "no growth after 80 (here: 5 %)",
+            _shuffle_flattens,
+        ),
+        Claim("beats-dkg", "With 128 workers PStream beats DKG.", "+32 %",
+              faster_than("DKG", 0.32, workers=128)),
+        Claim("beats-pkg", "With 128 workers PStream beats PKG.", "+21 %",
+              faster_than("PKG", 0.21, workers=128)),
+    ),
+)  # fmt: skip
+
+
+def _skew_units(parameters: Parameters) -> Sequence[Unit]:
+    shared = {name: parameters[name] for name in ("messages", "keys", "workers")}
+    return [{"z": z, **shared} for z in parameters["exponents"]]
+
+
+def _figure_15(rows: Rows) -> Figure:
+    curves = [
+        (name, rows.curve("z", "throughput", scheme=name)) for name in rows.distinct("scheme")
+    ]
+    return Figure([Panel("Zipf coefficient", THROUGHPUT, lines(curves))])
+
+
+def _remaining(rows: Rows, scheme: str) -> float:
+    _, found = rows.curve("z", "throughput", scheme=scheme)
+    return float(min(found) / found[0])
+
+
+def _nearly_flat(rows: Rows) -> Verdict:
+    left = _remaining(rows, "PStream")
+    return Verdict(left >= 0.8, f"at least {left:.0%} of that at 0.5")
+
+
+def _others_fall(rows: Rows) -> Verdict:
+    left = {name: _remaining(rows, name) for name in ("KG", "DKG", "PKG")}
+    measured = ", ".join(f"{name} {share:.0%}" for name, share in left.items())
+    return Verdict(all(share <= 0.5 for share in left.values()), measured)
+
+
+FIGURE_15 = Experiment(
+    id="002/fig15",
+    title="Throughput by skew, 64 workers (simulated workers and merges)",
+    runs_on=QUEUEING,
+    data=ZF,
+    sizes={
+        "smoke": {
+            "messages": 300_000, "keys": 100_000, "workers": 64, "exponents": [0.5, 1.0, 2.0],
+        },
+        "paper": {
+            "messages": 10_000_000,
+            "keys": 10_000_000,
+            "workers": 64,
+            "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
+        },
+    },
+    seconds={"smoke": 5, "paper": 350},
+    units=_skew_units,
+    run=_run,
+    figure=_figure_15,
+    claims=(
+        Claim(
+            "nearly-flat",
+            "PStream's throughput hardly depends on the skew.",
+            "nearly flat (here: at least 80 %)",
+            _nearly_flat,
+        ),
+        Claim(
+            "others-fall",
+            "That of key grouping, DKG and PKG decreases sharply.",
+            "sharply (here: to half or less)",
+            _others_fall,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""Partial key grouping (Nasir et al. 2015): balance in simulation, throughput on an engine."""
+
+from unskew.experiments.paper_003.choices import FIGURE_9
+from unskew.experiments.paper_003.data_sets import TABLE_1
+from unskew.experiments.paper_003.latency import TABLE_3
+from unskew.experiments.paper_003.local_loads import FIGURE_4, FIGURE_6
+from unskew.experiments.paper_003.memory import FIGURE_10B, FIGURE_10C
+from unskew.experiments.paper_003.skew import FIGURE_7
+from unskew.experiments.paper_003.skewed_sources import FIGURE_8
+from unskew.experiments.paper_003.splitting import TABLE_2
+from unskew.experiments.paper_003.through_time import FIGURE_5
+from unskew.experiments.paper_003.throughput import FIGURE_10A
+
+EXPERIMENTS = (
+    TABLE_1,
+    TABLE_2,
+    FIGURE_4,
+    FIGURE_5,
+    FIGURE_6,
+    FIGURE_7,
+    FIGURE_8,
+    FIGURE_9,
+    FIGURE_10A,
+    FIGURE_10B,
+    FIGURE_10C,
+    TABLE_3,
+)

@@ -1,0 +1,20 @@
+"""Dynamic key grouping (Dalabasmaz and Can): one key with most of the rows."""
+
+from unskew.experiments.paper_004.data_sets import TABLE_2
+from unskew.experiments.paper_004.on_spark import FIGURE_11_ON_SPARK
+from unskew.experiments.paper_004.real_sets import FIGURE_9, TABLE_3
+from unskew.experiments.paper_004.scaling import FIGURE_12, FIGURE_13
+from unskew.experiments.paper_004.skewness import FIGURE_10, FIGURE_11
+from unskew.experiments.paper_004.thresholds import TABLE_1
+
+EXPERIMENTS = (
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    FIGURE_9,
+    FIGURE_10,
+    FIGURE_11,
+    FIGURE_11_ON_SPARK,
+    FIGURE_12,
+    FIGURE_13,
+)

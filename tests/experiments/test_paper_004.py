@@ -1,0 +1,17 @@
+from pathlib import Path
+
+import pytest
+from tests.experiments.smoke_cases import failed_without_reason, simulated
+
+from unskew.experiments.spec import Experiment
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all, so that figures of the same rows measure them once."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.mark.parametrize("experiment", simulated("004"))
+def test_claims_hold_unless_a_reason_is_given(experiment: Experiment, out: Path) -> None:
+    assert failed_without_reason(experiment, out) == {}
