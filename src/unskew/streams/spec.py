@@ -55,7 +55,8 @@ class StreamInfo:
     def parameters(self) -> dict[str, Parameter]:
         """Every parameter that a spec may set."""
         own = _parameters_of(self.make)
-        for word in ("path", "seed"):  # what stands before the parameters, and beside the spec
+        # What stands before the parameters, what beside the spec, and what no grouping takes.
+        for word in ("path", "seed", "with_nulls"):
             own.pop(word, None)
         if self.takes_costs:
             costs = _parameters_of(with_costs)
