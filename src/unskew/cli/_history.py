@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unskew._validation import check_int
 from unskew.advisor.history import ApplicationReport, StageReport, read_history
 from unskew.cli._progress import Display
 from unskew.cli._tables import console, new_table
+from unskew.errors import InvalidParameterError
 
 _MEANINGS = (
     "lost: how long the stage lasted beyond tasks of equal length, on the slots that it had",
@@ -19,8 +21,16 @@ _MEANINGS = (
 _UNITS = (("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
-def show_history(path: Path, *, top: int, json: bool, progress: bool = True) -> None:
-    """Read the logs at ``path`` and print the worst stages, as a table or one JSON object."""
+def show_history(
+    path: Path, *, top: int, json: bool, data: str | None = None, progress: bool = True
+) -> None:
+    """Read the logs at ``path`` and print the worst stages, as a table or one JSON object.
+
+    ``data`` is what the user wants diagnosed beside them: nothing can be.
+    """
+    check_int("unskew", "--top", top, minimum=1)
+    if data is not None:
+        raise InvalidParameterError("unskew", "--history", "left out where data are given", data)
     with Display(None, wanted=progress and not json) as display:
         history = read_history(path, top=top, on_log=display.say)
     if json:
