@@ -1,5 +1,6 @@
 """Predict how even each grouping would be, and what it would cost in memory and time."""
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +11,21 @@ from unskew import metrics
 from unskew._validation import check_int, check_real
 from unskew.advisor.drawing import MOST_ROWS, draw_stream
 from unskew.advisor.profile import KeyProfile
-from unskew.advisor.works import ATOMIC, MERGE, STATELESS, check_work
+from unskew.advisor.works import ATOMIC, BUILTIN, MERGE, STATELESS, check_work
 from unskew.errors import InvalidParameterError
-from unskew.groupings.base import Grouping
+from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
 from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.simulator.loads import simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams.base import Stream
+from unskew.streams.in_memory import InMemoryStream
 
 FLOOR_PERCENT = 1.0
 """Below this λ is chance: a prediction then says "even", not a figure to compare."""
+
+LEARNED_ROWS = 200_000
+"""Rows of the sample that a batch learns from, at least; as many as `unskew.spark` takes."""
+LEARNED_ROWS_A_WORKER = 8_000
 
 WHOLE_WRAP = "wrap:max_replicas=1"
 """The form of wrap that cuts no key, predicted beside the registry's."""
@@ -92,6 +98,7 @@ def predict(
     sources: int = 1,
     work: str = MERGE,
     cost_per_row: float | None = None,
+    batch: bool = False,
     groupings: Mapping[str, Grouping] | None = None,
     most_rows: int = MOST_ROWS,
     seed: int = 0,
@@ -111,6 +118,9 @@ def predict(
         What follows the grouping: ``merge``, ``atomic``, ``stateless`` or ``builtin``.
     cost_per_row
         Milliseconds of work a row, where the profile has no costs of its own.
+    batch
+        Whether a scheme that learns is shown a sample of all rows beforehand, as in a Spark batch.
+        By default it learns from the first fifth, as `simulate` has it.
     groupings
         The schemes, by label; by default all of the registry that can be made for so many workers.
     most_rows
@@ -148,7 +158,8 @@ def predict(
             if on_progress:
                 on_progress(label, rows)
 
-        loads, memory, keys = _run(scheme, stream, sources, done)
+        ready = _taught(scheme, stream, seed) if batch else scheme
+        loads, memory, keys = _run(ready, stream, sources, done)
         replication = metrics.replication(memory, keys)
         # A scheme that learns is measured on the rest: bring all to the whole stream.
         loads *= profile.rows * (profile.mean_cost or 1.0) / max(loads.sum(), 1.0)
@@ -190,15 +201,40 @@ def drawback_of(scheme: Grouping, work: str) -> str:
     >>> drawback_of(make_grouping("partial-key", 4), "atomic")
     'splits keys'
     """
-    if scheme.shares_state:
-        return "needs a view of all rows that no running job has"
-    if scheme.name == "single":
-        return "uses one worker"
+    if isinstance(scheme, OfflineGrouping):
+        return "knows all rows beforehand"
+    if scheme.name in _NOT_TO_RECOMMEND:
+        return _NOT_TO_RECOMMEND[scheme.name]
     if work == ATOMIC and scheme.splits_keys:
         return "splits keys"
     if work != STATELESS and scheme.needs_costs:
         return "only for rows that are worked on by themselves"
+    if work == STATELESS and scheme.name not in ("key", "shuffle", "proactive-shuffle"):
+        return "groups by key, which the work does not ask for"
+    if work == BUILTIN and scheme.name != "key":
+        return "Spark combines rows before the shuffle anyway"
     return ""
+
+
+_NOT_TO_RECOMMEND = {
+    "single": "uses one worker",
+    "potc": "needs one place through which all rows go",
+    "on-greedy": "needs one place through which all rows go",
+    "full-knowledge": "knows all costs beforehand",
+    "modulo": "hashes nothing: keys with a common divisor pile up",
+    "universal": "hashes like key, with other luck",
+}
+
+
+def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
+    """Return the scheme with a plan from a sample of all rows, if it is one that learns."""
+    if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
+        return scheme
+    chance = np.random.default_rng(seed)
+    size = max(LEARNED_ROWS, LEARNED_ROWS_A_WORKER * scheme.n_workers)
+    rows = chance.permutation(stream.messages)[:size]
+    weights = None if stream.costs is None else stream.costs[rows]
+    return copy.deepcopy(scheme).learn(stream.keys[rows], weights=weights).build()
 
 
 def _run(

@@ -9,6 +9,7 @@ import typer
 from unskew import __version__
 from unskew.cli._errors import exit_code_of, make_output_safe
 from unskew.cli.compare import compare
+from unskew.cli.diagnose import diagnose
 from unskew.cli.groupings import groupings
 from unskew.cli.simulate import simulate
 from unskew.cli.streams import streams
@@ -19,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (groupings, streams, simulate, compare):
+for command in (groupings, streams, simulate, compare, diagnose):
     app.command()(command)
 
 

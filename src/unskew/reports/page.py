@@ -73,17 +73,18 @@ def render_page(
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<code>{escape(command)}</code>",
-        _facts(measurements),
+        facts_list(facts(measurements)),
         _table("Balance and memory", LOAD_COLUMNS, measurements),
     ]
     if have_queues(measurements):
         parts.append(_table("Completion time", QUEUE_COLUMNS, measurements))
     parts += [f"<p>{escape(note)}</p>" for note in notes]
     parts += _charts(measurements)
-    return _frame(title, "\n".join(parts))
+    return frame(title, "\n".join(parts))
 
 
-def _frame(title: str, body: str) -> str:
+def frame(title: str, body: str) -> str:
+    """Return the whole page around its body."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -93,25 +94,32 @@ def _frame(title: str, body: str) -> str:
     )
 
 
-def _facts(measurements: Sequence[Measurement]) -> str:
-    lines = [
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(measurements)
-    ]
+def facts_list(about: Sequence[tuple[str, str]]) -> str:
+    """Return names and texts as a list."""
+    lines = [f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in about]
     return f"<dl>{''.join(lines)}</dl>"
 
 
 def _table(title: str, columns: Sequence[Column], measurements: Sequence[Measurement]) -> str:
-    head = "".join(f"<th>{escape(each.title)}</th>" for each in columns)
     cells = [column.cells(measurements) for column in columns]
     rows = [
-        f"<tr><td>{escape(each.label)}</td>{''.join(_cell(*cell) for cell in row)}</tr>"
+        [(each.label, False), *row]
         for each, row in zip(measurements, zip(*cells, strict=True), strict=True)
     ]
-    notes = "; ".join(f"{escape(each.title)}: {escape(each.meaning)}" for each in columns)
+    notes = "; ".join(f"{each.title}: {each.meaning}" for each in columns)
+    return html_table(title, ["grouping", *(each.title for each in columns)], rows, notes)
+
+
+def html_table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[tuple[str, bool]]], notes: str
+) -> str:
+    """Return a table under a title; a cell is a text and whether it stands out."""
+    head = "".join(f"<th>{escape(each)}</th>" for each in heads)
+    body = "".join(f"<tr>{''.join(_cell(*cell) for cell in row)}</tr>" for row in rows)
     return (
         f'<h2>{escape(title)}</h2><div class="scroll"><table>\n'
-        f"<thead><tr><th>grouping</th>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody>\n"
-        f'</table></div><p class="notes">{notes}.</p>'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n"
+        f'</table></div><p class="notes">{escape(notes)}.</p>'
     )
 
 
