@@ -10,8 +10,7 @@ from unskew.cli import _options as options
 if TYPE_CHECKING:
     from unskew.streams.base import Stream
 
-_DATA, _HISTORY = "The data", "Event logs"
-_HISTORY = "Jobs that ran already"
+_DATA, _HISTORY = "The data", "Jobs that ran already"
 
 
 def diagnose(
@@ -19,8 +18,8 @@ def diagnose(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="A Parquet, CSV or text file, a directory of them, or a stream such as "
-            "zipf:keys=100k (see 'unskew streams').",
+            help="A Parquet, CSV or text file, a directory of them, a stream such as "
+            "zipf:keys=100k (see 'unskew streams'), or table:NAME for a table that Spark knows.",
             show_default=False,
         ),
     ] = None,
@@ -136,8 +135,13 @@ def diagnose(
 
     question = Question(workers, sources, work, cost_per_row, sample, batch, seed)
     check(question, report, both=whole and sample is not None)
-    stream = open_data(data, by, cost, seed)
-    diagnosis = answer(stream, question, by=by or "key", show=not no_progress)
+    if data.startswith("table:"):
+        from unskew.cli._spark_tables import answer_table
+
+        diagnosis = answer_table(data, question, by=by, cost=cost)
+    else:
+        stream = open_data(data, by, cost, seed)
+        diagnosis = answer(stream, question, by=by or "key", show=not no_progress)
 
     from unskew.cli._diagnosis_output import hand_over
 
