@@ -179,13 +179,15 @@ def predict(
 
 
 def all_schemes(workers: int, *, costs: bool, seed: int = 0) -> dict[str, Grouping]:
-    """Return every grouping of the registry that can be made for so many workers.
+    """Return every grouping of the registry that can be made for so many workers, but ``auto``.
 
     >>> "proactive-shuffle" in all_schemes(4, costs=False)
     False
     """
     schemes: dict[str, Grouping] = {}
     for name in [*GROUPINGS, WHOLE_WRAP]:
+        if name == "auto":  # it only chooses among the others
+            continue
         if not costs and name in GROUPINGS and GROUPINGS[name].needs_costs:
             continue
         try:

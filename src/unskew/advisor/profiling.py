@@ -15,8 +15,11 @@ from unskew.errors import StreamError
 from unskew.hashing import Ids, derive_seeds, mix
 from unskew.streams.base import Batch, Stream
 
-WINDOWS = 64
-"""Stretches of time that a profile tells apart, at least half as many where rows suffice."""
+WINDOWS = 320
+"""Stretches of time that a profile of all rows tells apart; up to twice as many where the number
+of rows is not known beforehand. A fifth of them is what a scheme learns from by default."""
+SAMPLE_WINDOWS = 60
+"""The same for a sample, in which shorter ones would be mostly chance."""
 NAMED_KEYS = 100
 """So many of the hottest keys get their names."""
 
@@ -25,7 +28,7 @@ OPENING = 4096
 MOST_PAIRS = 1 << 24
 """Counts that all windows together may hold; beyond, windows are joined, then rare keys left."""
 
-_FIRST_WINDOW = 4096
+_FIRST_WINDOW = 512
 _ALL = 1 << 64
 
 
@@ -191,7 +194,7 @@ class _SampleReader:
 
     def windows(self) -> list[Counts]:
         self._thin()
-        bounds = np.linspace(0, self._ids.size, WINDOWS + 1).astype(int)
+        bounds = np.linspace(0, self._ids.size, SAMPLE_WINDOWS + 1).astype(int)
         spans = [slice(*span) for span in pairwise(bounds)]
         return [
             count(self._ids[span], None if self._costs is None else self._costs[span])

@@ -4,6 +4,7 @@ import inspect
 from typing import Any
 
 from unskew.errors import InvalidParameterError, UnknownNameError
+from unskew.groupings.auto import Auto
 from unskew.groupings.base import Grouping
 from unskew.groupings.d_choices import DChoices
 from unskew.groupings.distribution_aware import DistributionAware
@@ -43,6 +44,7 @@ GROUPINGS: dict[str, type[Grouping]] = {
         DChoices,
         WChoices,
         Wrap,
+        Auto,
         ProactiveShuffle,
         FullKnowledge,
     )
