@@ -23,8 +23,9 @@ SAMPLE_WINDOWS = 60
 NAMED_KEYS = 100
 """So many of the hottest keys get their names."""
 
-OPENING = 4096
-"""So many rows, from the start, are kept as they came."""
+OPENING = 1 << 20
+"""So many rows, from the start, are kept as they came, where all are looked at: schemes that
+learn, or that give a key its place once and for all, do so here. It takes 8 MB."""
 MOST_PAIRS = 1 << 24
 """Counts that all windows together may hold; beyond, windows are joined, then rare keys left."""
 
@@ -67,12 +68,11 @@ def profile_stream(
     (100000, 1000, 1.0, True)
     """
     reader = _WholeReader(stream) if sample is None else _SampleReader(stream, sample, seed)
-    rows, opening = 0, np.empty(0, np.uint64)
+    rows, opening = 0, [np.empty(0, np.uint64)]
     for batch in stream.batches():
         reader.take(batch, rows)
-        if opening.size < OPENING:
-            more = identities_and_nulls(batch.keys[: OPENING - opening.size])
-            opening = np.concatenate([opening, more])
+        if sample is None and rows < OPENING:
+            opening.append(identities_and_nulls(batch.keys[: OPENING - rows]))
         rows += len(batch.keys)
         if on_progress:
             on_progress(len(batch.keys))
@@ -82,7 +82,9 @@ def profile_stream(
     if not windows:
         raise StreamError(f"{stream.spec}: the sample has no rows. Hint: ask for a larger one")
     facts = (rows, tuple(windows), reader.tail_keys, reader.tail_rows, reader.distinct)
-    return KeyProfile(*facts, names_of(stream, _hottest(KeyProfile(*facts))), opening)
+    return KeyProfile(
+        *facts, names_of(stream, _hottest(KeyProfile(*facts))), np.concatenate(opening)
+    )
 
 
 class _WholeReader:
