@@ -12,7 +12,7 @@ from unskew.errors import InvalidParameterError
 
 HARMLESS = 0.05
 """A job that would become faster by no more than this is best left alone."""
-ABOUT_AS_FAST = 0.02
+ABOUT_AS_FAST = 0.05
 """Of schemes that differ in time by no more than this, the one with the least memory is taken."""
 
 
