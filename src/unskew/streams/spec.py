@@ -140,7 +140,8 @@ def _parse_file(rest: str) -> Stream:
     if not path:
         raise InvalidParameterError("file", "path", "a path, as in file:PATH?key=COLUMN", path)
     columns = _parse_values("file", options, "&")
-    return file(path, **{word: unquote(name) for word, name in columns.items()})
+    named: dict[str, Any] = {word: unquote(name) for word, name in columns.items()}
+    return file(path, **named)
 
 
 def _make_drawn(name: str, values: dict[str, Any], seed: int) -> Stream:
