@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a process, and programs with sessions of their own."""
+"""What tests share: a Spark session a process, programs with sessions of their own, and more."""
 
 import json
 import os
@@ -73,6 +73,14 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(_PARTITIONS, "2")
     yield
     spark.conf.set(_PARTITIONS, str(before))
+
+
+@pytest.fixture
+def squares(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Put a small experiment of our own in the place of all others."""
+    from tests.experiments.squares import only_squares
+
+    return only_squares(monkeypatch)
 
 
 @pytest.fixture(scope="session")

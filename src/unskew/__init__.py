@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unskew.errors import UnskewError
+    from unskew.groupings.auto import Auto
     from unskew.groupings.base import Grouping
     from unskew.groupings.d_choices import DChoices
     from unskew.groupings.distribution_aware import DistributionAware
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GROUPINGS",
+    "Auto",
     "DChoices",
     "DistributionAware",
     "DynamicKey",
@@ -93,6 +95,7 @@ __all__ = [
 # Public names load when they are first asked for: `unskew --help` need not wait for Numba.
 _MODULES = {
     "GROUPINGS": "unskew.groupings.registry",
+    "Auto": "unskew.groupings.auto",
     "DChoices": "unskew.groupings.d_choices",
     "DistributionAware": "unskew.groupings.distribution_aware",
     "DynamicKey": "unskew.groupings.dynamic_key",

@@ -62,6 +62,10 @@ class StreamError(UnskewError):
     """A recorded stream that cannot be read as asked: no file, no such column, not text."""
 
 
+class EventLogError(UnskewError):
+    """A Spark event log that cannot be read: not there, no log, a codec that Python lacks."""
+
+
 class NotLearnedError(UnskewError, RuntimeError):
     """A scheme was asked for what it only knows after `learn` and `build`."""
 

@@ -180,3 +180,11 @@ def test_streams_lists_what_the_parser_takes(capsys: Capture) -> None:
     for each in run_json(capsys, "streams")["streams"]:
         if each["name"] != "file":
             assert parse_stream(each["name"]).messages == each["parameters"]["messages"]
+
+
+def test_auto_says_what_it_chose_and_why(capsys: Capture) -> None:
+    found = run_json(capsys, "simulate", "-g", "auto", "-w", "5", "--stream", STREAM)
+    assert found["why"].startswith("wrap: ")
+    assert main(["simulate", "-g", "auto", "-w", "5", "--stream", STREAM]) == 0
+    assert f"auto chose {found['why']}" in capsys.readouterr().out
+    assert "why" not in run_json(capsys, "simulate", "-g", "key", "--stream", STREAM)

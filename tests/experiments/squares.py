@@ -59,9 +59,8 @@ def _small(rows: Rows) -> Verdict:
     return Verdict(max(rows.values("square")) < 5, str(max(rows.values("square"))))
 
 
-@pytest.fixture
-def squares(monkeypatch: pytest.MonkeyPatch) -> Squares:
-    """The only experiments that the registry knows: squares, and a second view of the same."""
+def only_squares(monkeypatch: pytest.MonkeyPatch) -> Squares:
+    """Make squares, and a second view of the same, all experiments that there are."""
     made = Squares()
     second = made.experiment(id="999/fig2", title="Squares again", rows_of="999/fig1")
     known = {each.id: each for each in (made.experiment(), second)}

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.experiments.conftest import Squares
+from tests.experiments.squares import Squares
 
 from unskew.experiments import running
 from unskew.experiments.kept_rows import OtherRunError

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Squares
+from tests.experiments.squares import Squares
 
 from unskew.cli.main import main
 

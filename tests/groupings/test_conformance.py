@@ -32,6 +32,7 @@ SPECS = [
     "distribution-aware:quadratic=true",
     "popularity:adaptive=true",
     "dynamic-key:rate=50",
+    "auto:work=atomic",
 ]
 
 # Schemes whose memory grows with the keys; their docstrings say why.

@@ -35,6 +35,9 @@ class Output:
         self, measurements: Sequence[Measurement], fields: dict[str, Any], notes: Sequence[str] = ()
     ) -> None:
         """Write the report, then print ``fields`` as JSON or tables with ``notes`` below them."""
+        notes = [
+            f"{each.label} chose {each.result.why}" for each in measurements if each.result.why
+        ] + [*notes]
         if self.report is not None:
             self._write_report(self.report, measurements, notes)
         if self.json:

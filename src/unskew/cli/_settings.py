@@ -11,7 +11,7 @@ from unskew.streams.base import Stream
 
 Factors = list[float] | list[tuple[int, list[float]]]
 
-_MOST_WORKERS = 1_000_000
+MOST_WORKERS = 1_000_000
 """Beyond, a simulation would take all memory before it could say so."""
 
 
@@ -31,7 +31,7 @@ class Settings:
 
     def check(self, report: Path | None) -> None:
         """Refuse what no grouping and no stream could take, and a report nobody could write."""
-        check_int("unskew", "--workers", self.workers, minimum=1, maximum=_MOST_WORKERS)
+        check_int("unskew", "--workers", self.workers, minimum=1, maximum=MOST_WORKERS)
         check_int("unskew", "--sources", self.sources, minimum=1)
         check_choice("unskew", "--deal", self.deal, ("turn", "key"))
         if self.epoch is not None:

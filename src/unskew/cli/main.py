@@ -10,6 +10,7 @@ from unskew import __version__
 from unskew.cli._errors import exit_code_of, make_output_safe
 from unskew.cli.compare import compare
 from unskew.cli.dashboard import dashboard
+from unskew.cli.diagnose import diagnose
 from unskew.cli.groupings import groupings
 from unskew.cli.reproduce import reproduce
 from unskew.cli.run import run as run_application
@@ -22,8 +23,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-for command in (groupings, streams, simulate, compare, dashboard, reproduce):
+for command in (groupings, streams, simulate, compare, diagnose, dashboard, reproduce):
     app.command()(command)
 app.command("run")(run_application)
 

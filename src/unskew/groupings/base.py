@@ -48,6 +48,8 @@ class Grouping(ABC):
     """Whether all sources must use one object (a global view), instead of one object each."""
     needs_costs: ClassVar[bool] = False
     """Whether it makes sense only on a stream whose rows have costs."""
+    why: str = ""
+    """What a scheme that chooses has chosen, and why, in words; empty for all others."""
 
     @property
     def reads_keys(self) -> bool:

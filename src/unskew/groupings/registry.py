@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from unskew.errors import InvalidParameterError, UnknownNameError
+from unskew.groupings.auto import Auto
 from unskew.groupings.base import Grouping
 from unskew.groupings.d_choices import DChoices
 from unskew.groupings.distribution_aware import DistributionAware
@@ -44,6 +45,7 @@ GROUPINGS: dict[str, type[Grouping]] = {
         DChoices,
         WChoices,
         Wrap,
+        Auto,
         ProactiveShuffle,
         FullKnowledge,
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from unskew.reports._plotly import figure, grid_of_panels
 from unskew.reports.measurement import Measurement
@@ -19,18 +19,47 @@ _MOST_BARS = 200
 _MEAN_LINE = {"color": "#8a8f98", "width": 1, "dash": "dash"}
 
 
+class Shown(NamedTuple):
+    """What charts show of a grouping, measured or predicted."""
+
+    label: str
+    imbalance_percent: float
+    replication: float
+    loads: Sequence[float]
+
+
+def _shown(measurements: Sequence[Measurement]) -> list[Shown]:
+    return [
+        Shown(
+            each.label,
+            each.result.imbalance_percent,
+            each.result.replication,
+            each.result.loads,
+        )
+        for each in measurements
+    ]
+
+
 def loads_chart(measurements: Sequence[Measurement]) -> Any:
-    """Draw what each worker received, one panel a grouping; the dashed line is the mean.
+    """Draw what each worker received; see `loads_of`."""
+    return loads_of(_shown(measurements))
+
+
+def balance_chart(measurements: Sequence[Measurement]) -> Any:
+    """Draw λ against replication; see `balance_of`."""
+    return balance_of(_shown(measurements))
+
+
+def loads_of(groupings: Sequence[Shown]) -> Any:
+    """Draw the load of each worker, one panel a grouping; the dashed line is the mean.
 
     Every panel has its own scale, so that what counts, the height of the bars against the mean,
     can be seen whatever the other groupings do.
     """
-    titles = [
-        f"{each.label}   λ {real_text(each.result.imbalance_percent)} %" for each in measurements
-    ]
+    titles = [f"{each.label}   λ {real_text(each.imbalance_percent)} %" for each in groupings]
     chart, places = grid_of_panels(titles)
-    for each, place in zip(measurements, places, strict=True):
-        add_loads(chart, list(each.result.loads), place)
+    for each, place in zip(groupings, places, strict=True):
+        add_loads(chart, list(each.loads), place)
     chart.update_layout(showlegend=False, bargap=0.15)
     return chart
 
@@ -95,24 +124,24 @@ def imbalance_chart(measurements: Sequence[Measurement]) -> Any:
     return chart
 
 
-def balance_chart(measurements: Sequence[Measurement]) -> Any:
+def balance_of(groupings: Sequence[Shown]) -> Any:
     """Draw λ against replication, one point a grouping: best is down on the left.
 
     Groupings whose replication is not known have no point.
     """
     chart = figure("replication (workers a key)", "λ, imbalance in %", height=520)
-    if not measurements:
+    if not groupings:
         return chart
-    across = [each.result.replication for each in measurements]
-    heights = _lifted([each.result.imbalance_percent for each in measurements])
+    across = [each.replication for each in groupings]
+    heights = _lifted([each.imbalance_percent for each in groupings])
     decades = [
         math.floor(math.log10(min(heights) / 1.5)),
         math.ceil(math.log10(max(heights) * 1.5)),
     ]
-    texts = _shared_labels([each.label for each in measurements], across, heights)
-    for number, each in enumerate(measurements):
-        percent = real_text(each.result.imbalance_percent)
-        held = replication_text(each.result.replication)
+    texts = _shared_labels([each.label for each in groupings], across, heights)
+    for number, each in enumerate(groupings):
+        percent = real_text(each.imbalance_percent)
+        held = replication_text(each.replication)
         chart.add_trace(
             {
                 "type": "scatter",

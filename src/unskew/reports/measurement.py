@@ -64,6 +64,8 @@ class Measurement:
             "seed": self.seed,
             "parameters": result.parameters,
         }
+        if result.why:
+            fields["why"] = result.why
         if self.queue is not None:
             fields["queueing"] = _queue_fields(self.queue)
         plain: dict[str, Any] = to_plain(fields)

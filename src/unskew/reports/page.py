@@ -102,17 +102,25 @@ def fact_list(named: Sequence[tuple[str, str]]) -> str:
 
 def table(title: str, columns: Sequence[Column[Row]], measurements: Sequence[Row]) -> str:
     """Return a table with what its columns mean below it."""
-    head = "".join(f"<th>{escape(each.title)}</th>" for each in columns)
     cells = [column.cells(measurements) for column in columns]
     rows = [
-        f"<tr><td>{escape(each.label)}</td>{''.join(_cell(*cell) for cell in row)}</tr>"
+        [(each.label, False), *row]
         for each, row in zip(measurements, zip(*cells, strict=True), strict=True)
     ]
-    notes = "; ".join(f"{escape(each.title)}: {escape(each.meaning)}" for each in columns)
+    notes = "; ".join(f"{each.title}: {each.meaning}" for each in columns)
+    return html_table(title, ["grouping", *(each.title for each in columns)], rows, notes)
+
+
+def html_table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[tuple[str, bool]]], notes: str
+) -> str:
+    """Return a table under a title; a cell is a text and whether it stands out."""
+    head = "".join(f"<th>{escape(each)}</th>" for each in heads)
+    body = "".join(f"<tr>{''.join(_cell(*cell) for cell in row)}</tr>" for row in rows)
     return (
         f'<h2>{escape(title)}</h2><div class="scroll"><table>\n'
-        f"<thead><tr><th>grouping</th>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody>\n"
-        f'</table></div><p class="notes">{notes}.</p>'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n"
+        f'</table></div><p class="notes">{escape(notes)}.</p>'
     )
 
 

@@ -97,7 +97,7 @@ def simulate(
             on_progress(len(batch.keys))
     if run.observer.messages == 0:
         raise StreamError(f"{workload.spec}: no rows to measure.")
-    return SimulationResult.of(grouping, run.observer, sources=sources, learned=learned)
+    return SimulationResult.of(scheme, run.observer, sources=sources, learned=learned)
 
 
 class Run:

@@ -116,7 +116,7 @@ def simulate_queue(
             on_progress(len(batch.keys))
     if times.messages == 0:
         raise StreamError(f"{workload.spec}: no rows to measure.")
-    placement = SimulationResult.of(grouping, run.observer, sources=sources, learned=learned)
+    placement = SimulationResult.of(scheme, run.observer, sources=sources, learned=learned)
     return QueueResult.of(placement, times, queues, router.finish(), gap)
 
 

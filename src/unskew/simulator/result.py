@@ -42,6 +42,8 @@ class SimulationResult:
         Keys held, summed over the workers.
     series
         (rows so far, I(t)) through the run.
+    why
+        What a scheme that chooses has chosen, and why; empty for all others.
     """
 
     grouping: str
@@ -59,12 +61,13 @@ class SimulationResult:
     replication: float
     memory: int
     series: tuple[tuple[int, float], ...]
+    why: str = ""
 
     @classmethod
     def of(
         cls, grouping: Grouping, observer: Observer, *, sources: int, learned: int
     ) -> "SimulationResult":
-        """Sum up what ``observer`` saw of a run of ``grouping``."""
+        """Sum up what ``observer`` saw of a run of ``grouping``, which is as the run left it."""
         return cls(
             grouping=grouping.name,
             parameters=grouping.parameters(),
@@ -81,6 +84,7 @@ class SimulationResult:
             replication=metrics.replication(observer.memory, observer.distinct_keys),
             memory=observer.memory,
             series=tuple(observer.series),
+            why=grouping.why,
         )
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         weighted_mean,
     )
     from unskew.spark.aggregator import Aggregator, AggregatorLawError, check_laws
+    from unskew.spark.diagnosing import diagnose
     from unskew.spark.epochs import Epoch, read_epochs
     from unskew.spark.example_aggregators import Mean, TopRows
     from unskew.spark.grouped import GroupedFrame, group_by
@@ -49,6 +50,7 @@ __all__ = [
     "collect_set",
     "count",
     "count_distinct",
+    "diagnose",
     "group_by",
     "histogram",
     "load_plan",
@@ -87,6 +89,7 @@ _MODULES = {
     "collect_set": "unskew.spark.aggregates",
     "count": "unskew.spark.aggregates",
     "count_distinct": "unskew.spark.aggregates",
+    "diagnose": "unskew.spark.diagnosing",
     "group_by": "unskew.spark.grouped",
     "histogram": "unskew.spark.aggregates",
     "load_plan": "unskew.spark.saved_plans",

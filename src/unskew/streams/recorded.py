@@ -18,7 +18,11 @@ from unskew.streams.base import Batch, Stream
 
 
 def file(
-    path: str | os.PathLike[str], key: str | None = None, cost: str | None = None
+    path: str | os.PathLike[str],
+    key: str | None = None,
+    cost: str | None = None,
+    *,
+    with_nulls: bool = False,
 ) -> "RecordedStream":
     """Read the keys, and costs if wanted, of a file or of all files in a directory.
 
@@ -38,6 +42,8 @@ def file(
         The column of the keys; may be left out where there is no other. A text has none.
     cost
         The column of the execution times in milliseconds.
+    with_nulls
+        Whether null keys are handed on, to be counted. No grouping takes them.
 
     Raises
     ------
@@ -60,7 +66,7 @@ def file(
     key = check_columns(files, key, cost)
     counted = all(kind_of(each) == "parquet" for each in files)
     messages = sum(parquet_rows(each) for each in files) if counted else None
-    stream = RecordedStream(os.fspath(path), key, cost, messages)
+    stream = RecordedStream(os.fspath(path), key, cost, messages, with_nulls=with_nulls)
     next(stream.batches())
     return stream
 
@@ -75,6 +81,7 @@ class RecordedStream(Stream):
     cost: str | None
     messages: int | None
     seed: int = 0
+    with_nulls: bool = False
 
     @property
     def spec(self) -> str:
@@ -95,7 +102,8 @@ class RecordedStream(Stream):
         for path in find_files(Path(self.path).expanduser()):
             row = 0
             for keys, costs in read_columns(path, self.key, self.cost, size):
-                self._refuse_null(path, row, keys)
+                if not self.with_nulls:
+                    self._refuse_null(path, row, keys)
                 checked = None if costs is None else self._checked_costs(path, row, costs)
                 for first in range(0, len(keys), size):
                     rows = slice(first, first + size)

@@ -55,7 +55,8 @@ class StreamInfo:
     def parameters(self) -> dict[str, Parameter]:
         """Every parameter that a spec may set."""
         own = _parameters_of(self.make)
-        for word in ("path", "seed"):  # what stands before the parameters, and beside the spec
+        # What stands before the parameters, what beside the spec, and what no grouping takes.
+        for word in ("path", "seed", "with_nulls"):
             own.pop(word, None)
         if self.takes_costs:
             costs = _parameters_of(with_costs)
@@ -139,7 +140,8 @@ def _parse_file(rest: str) -> Stream:
     if not path:
         raise InvalidParameterError("file", "path", "a path, as in file:PATH?key=COLUMN", path)
     columns = _parse_values("file", options, "&")
-    return file(path, **{word: unquote(name) for word, name in columns.items()})
+    named: dict[str, Any] = {word: unquote(name) for word, name in columns.items()}
+    return file(path, **named)
 
 
 def _make_drawn(name: str, values: dict[str, Any], seed: int) -> Stream:

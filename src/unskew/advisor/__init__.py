@@ -1,0 +1,1 @@
+"""Profile keys, predict what each grouping would do with them, recommend one."""

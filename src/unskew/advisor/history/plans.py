@@ -1,0 +1,105 @@
+"""What a stage of a SQL query does, and by which key its rows came: read from the plan.
+
+Spark logs the plan as a tree whose nodes name their accumulators, and each finished task names the
+accumulators that it counted in. So a stage knows its nodes exactly, with adaptive execution too,
+and where a query has many shuffles. The counters of a shuffle are of two stages: those of writing
+of the one before it, those of reading of the one after.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_SHUFFLE = "Exchange"
+_CUTS = {_SHUFFLE, "BroadcastExchange", "Subquery", "SubqueryBroadcast"}
+_WRAPPERS = re.compile(
+    r"WholeStageCodegen.*|InputAdapter|AQEShuffleRead|CustomShuffleReader|AdaptiveSparkPlan"
+    r"|\w*QueryStage|ColumnarToRow|ReusedExchange"
+)
+_WRITES = re.compile(r"data size|number of partitions|shuffle (bytes|records|write).*")
+_PARTITIONING = re.compile(r"\b(hash|range)partitioning\((.*)", re.DOTALL)
+_EXPRESSION_ID = re.compile(r"#\d+L?\b")
+_ORDER = re.compile(r" (ASC|DESC) NULLS (FIRST|LAST)$")
+
+
+@dataclass
+class Work:
+    """What one stage does.
+
+    Parameters
+    ----------
+    operators
+        Names of its plan nodes, the last to run first.
+    keys
+        Columns or expressions by which its rows were shuffled; of the first shuffle of a join.
+    ranged
+        Whether that shuffle was by ranges, for a sort.
+    """
+
+    operators: list[str] = field(default_factory=list)
+    keys: tuple[str, ...] = ()
+    ranged: bool = False
+
+
+def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, Work]:
+    """Return which accumulator is counted in which work, for a plan as Spark logs it."""
+    found: dict[int, Work] = {}
+    pending = [(plan, Work())]
+    while pending:
+        node, work = pending.pop()
+        below = _take_in(node, work, found)
+        pending.extend((child, below) for child in reversed(node.get("children") or []))
+    return found
+
+
+def _take_in(node: Mapping[str, Any], work: Work, found: dict[int, Work]) -> Work:
+    """Note the node's accumulators, and return the work that its children belong to."""
+    name = str(node.get("nodeName", ""))
+    cut = name in _CUTS
+    below = Work() if cut else work
+    if cut:
+        _name_keys(str(node.get("simpleString", "")), work)
+    elif not _WRAPPERS.fullmatch(name):
+        work.operators.append(name)
+    for metric in node.get("metrics") or []:
+        writes = cut and _WRITES.fullmatch(str(metric.get("name", "")))
+        found[metric.get("accumulatorId", -1)] = below if writes else work
+    return below
+
+
+def _name_keys(text: str, work: Work) -> None:
+    keys, ranged = partitioning_keys(text)
+    if keys and not work.keys:
+        work.keys, work.ranged = keys, ranged
+
+
+def partitioning_keys(text: str) -> tuple[tuple[str, ...], bool]:
+    """Return the keys in the text of a shuffle, and whether it is by ranges.
+
+    >>> partitioning_keys("Exchange hashpartitioning(user#0L, coalesce(day#3, 0), 200), REPART…")
+    (('user', 'coalesce(day, 0)'), False)
+    >>> partitioning_keys("Exchange rangepartitioning(x#1 ASC NULLS FIRST, 4)")
+    (('x',), True)
+    >>> partitioning_keys("Exchange SinglePartition")
+    ((), False)
+    """
+    named = _PARTITIONING.search(text)
+    if named is None:
+        return (), False
+    *keys, _ = _arguments(named[2])  # the last is the number of partitions
+    plain = (_ORDER.sub("", _EXPRESSION_ID.sub("", key)) for key in keys)
+    return tuple(plain), named[1] == "range"
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """Split at the commas of the outermost level, up to the parenthesis that closes it."""
+    depth, start = 0, 0
+    for place, letter in enumerate(text):
+        if depth == 0 and letter in ",)":
+            yield text[start:place].strip()
+            start = place + 1
+            if letter == ")":
+                return
+        depth += (letter in "([") - (letter in ")]")
+    yield text[start:].strip()  # cut short by Spark: better some of the keys than none

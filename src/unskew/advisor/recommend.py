@@ -1,0 +1,169 @@
+"""Recommend one grouping, or none, in words that need no paper to be understood."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unskew.advisor.predict import Prediction
+from unskew.advisor.profile import KeyProfile
+from unskew.advisor.reasons import reasons
+from unskew.advisor.works import ATOMIC, BUILTIN, STATELESS, check_work
+from unskew.errors import InvalidParameterError
+
+HARMLESS = 0.05
+"""A job that would become faster by no more than this is best left alone."""
+ABOUT_AS_FAST = 0.05
+"""Of schemes that differ in time by no more than this, the one with the least memory is taken."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do.
+
+    Parameters
+    ----------
+    grouping
+        The scheme to use; None where plain Spark does as well.
+    text
+        The recommendation in a sentence.
+    code
+        The line of PySpark that does it.
+    why
+        The reasons, a sentence each.
+    time_ratio_now, time_ratio_then
+        Predicted time of the job over that of a perfectly even one: hashed by key, as Spark does,
+        and as recommended.
+    """
+
+    grouping: str | None
+    text: str
+    code: str
+    why: tuple[str, ...]
+    time_ratio_now: float
+    time_ratio_then: float
+
+    @property
+    def time_saved(self) -> float:
+        """Share of the job's time that is saved."""
+        return max(0.0, 1.0 - self.time_ratio_then / self.time_ratio_now)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers and text under stable names."""
+        return {
+            "grouping": self.grouping,
+            "text": self.text,
+            "code": self.code,
+            "why": list(self.why),
+            "time_ratio_now": self.time_ratio_now,
+            "time_ratio_then": self.time_ratio_then,
+            "time_saved": self.time_saved,
+        }
+
+
+def recommend(
+    profile: KeyProfile,
+    predictions: Sequence[Prediction],
+    *,
+    work: str,
+    workers: int,
+    by: str = "key",
+) -> Recommendation:
+    """Choose among the groupings that were predicted for this work.
+
+    The fastest is taken; of those that are about as fast, the one that holds the fewest keys. If
+    plain hashing is no more than 5 % slower, or Spark's own aggregates do the work, it says to do
+    nothing.
+
+    Parameters
+    ----------
+    profile
+        What is known of the keys.
+    predictions
+        What `predict` says for the same work; plain hashing, ``key``, must be among them.
+    work
+        ``merge``, ``atomic``, ``stateless`` or ``builtin``.
+    workers
+        Number of workers.
+    by
+        What the key column is called, for the line of code.
+
+    Examples
+    --------
+    >>> from unskew.advisor.predict import predict
+    >>> profile = KeyProfile.from_counts(["hot", "a", "b"], [8000, 1000, 1000])
+    >>> advice = recommend(profile, predict(profile, 4), work="merge", workers=4, by="user")
+    >>> advice.code
+    'us.group_by(df, "user", workers=4, grouping="wrap").apply(aggregator, schema)'
+    >>> predictions = predict(profile, 4, work="builtin")
+    >>> recommend(profile, predictions, work="builtin", workers=4).grouping is None
+    True
+    """
+    work = check_work("recommend", "work", work)
+    plain = _named(predictions, "key")
+    best = _best(predictions, plain, work)
+    time_won = 1.0 - best.job_time_ratio / plain.job_time_ratio
+    chosen = plain if work == BUILTIN or time_won <= HARMLESS else best
+    grouping = None if chosen is plain else chosen.grouping
+    return Recommendation(
+        grouping=grouping,
+        text=_text(grouping, plain, chosen, work),
+        code=code_line(grouping, work, by=by, workers=workers),
+        why=reasons(profile, predictions, plain, chosen, work, workers),
+        time_ratio_now=plain.job_time_ratio,
+        time_ratio_then=chosen.job_time_ratio,
+    )
+
+
+def code_line(grouping: str | None, work: str, *, by: str, workers: int) -> str:
+    """Return the line of PySpark that does work with a grouping; None is plain Spark.
+
+    >>> code_line(None, "merge", by="user", workers=8)
+    'df.groupBy("user")  # as it is'
+    """
+    column = f'"{by}"'
+    if grouping is None and work == STATELESS:
+        return "df  # as it is"
+    if grouping is None:
+        return f"df.groupBy({column})" + (".agg(…)" if work == BUILTIN else "") + "  # as it is"
+    if grouping == "proactive-shuffle":
+        return f"us.map_rows(df, function, schema, cost_by={column}, workers={workers})"
+    if work == STATELESS:
+        return f'us.balance(df, by={column}, workers={workers}, grouping="{grouping}")'
+    grouped = f'us.group_by(df, {column}, workers={workers}, grouping="{grouping}")'
+    return grouped + (
+        ".apply_in_arrow(function, schema)" if work == ATOMIC else ".apply(aggregator, schema)"
+    )
+
+
+def _named(predictions: Sequence[Prediction], name: str) -> Prediction:
+    for each in predictions:
+        if each.grouping == name:
+            return each
+    got = [each.grouping for each in predictions]
+    raise InvalidParameterError("recommend", "predictions", f"with one for {name!r}", got)
+
+
+def _best(predictions: Sequence[Prediction], plain: Prediction, work: str) -> Prediction:
+    """Return the fastest usable scheme; of those about as fast the smallest, then the fastest.
+
+    Work that knows no keys holds none, so that memory does not matter to it.
+    """
+    usable = [each for each in predictions if each.usable] or [plain]
+    fastest = min(each.job_time_ratio for each in usable)
+    close = [each for each in usable if each.job_time_ratio <= (1 + ABOUT_AS_FAST) * fastest]
+    if work == STATELESS:
+        return min(close, key=lambda each: each.job_time_ratio)
+    return min(close, key=lambda each: (each.memory, each.job_time_ratio))
+
+
+def _text(grouping: str | None, plain: Prediction, chosen: Prediction, work: str) -> str:
+    if work == BUILTIN:
+        return "Do nothing: Spark's own aggregates combine rows before the shuffle."
+    now = f"{plain.job_time_ratio:.2f} times"
+    if grouping is None:
+        return f"Do nothing: plain hashing takes {now} the time of a perfectly even job."
+    saved = 1.0 - chosen.job_time_ratio / plain.job_time_ratio
+    return (
+        f"Use {grouping}: the job should take {chosen.job_time_ratio:.2f} times the time of a "
+        f"perfectly even one instead of {now}, {100 * saved:.0f} % less."
+    )

@@ -1,0 +1,164 @@
+"""``unskew diagnose``: how skewed data are, what each grouping would do, which one to use."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unskew.cli import _options as options
+
+if TYPE_CHECKING:
+    from unskew.streams.base import Stream
+
+_DATA, _HISTORY = "The data", "Jobs that ran already"
+
+
+def diagnose(
+    context: typer.Context,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="A Parquet, CSV or text file, a directory of them, a stream such as "
+            "zipf:keys=100k (see 'unskew streams'), or table:NAME for a table that Spark knows.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            "-b",
+            help="The column of the keys. Default: the only column, or the words of a text.",
+            show_default=False,
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            "--cost",
+            help="The column of what each row costs, in milliseconds. Default: all cost the same.",
+            show_default=False,
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    workers: options.Workers = 10,
+    work: Annotated[
+        str,
+        typer.Option(
+            "--work",
+            help="What is done with a key's rows: 'merge', partial results can be merged; "
+            "'atomic', all must meet in one place; 'stateless', each row by itself; 'builtin', "
+            "Spark's own count, sum, avg …",
+            metavar="merge|atomic|stateless|builtin",
+        ),
+    ] = "merge",
+    cost_per_row: Annotated[
+        float | None,
+        typer.Option(
+            "--cost-per-row",
+            help="Milliseconds of work a row, to predict seconds. Default: only ratios.",
+            show_default=False,
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            help="Look at about so many rows, picked over all the data. Default: all rows.",
+            show_default=False,
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole",
+            help="Look at all rows; this is the default.",
+            show_default=False,
+            rich_help_panel=_DATA,
+        ),
+    ] = False,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="The data are a table: schemes that learn see a sample of it beforehand, as in a "
+            "Spark batch. Default: a stream, of which they see the first fifth.",
+            show_default=False,
+        ),
+    ] = False,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            "--history",
+            help="A Spark event log, or a folder of them: list the stages that lost most time to "
+            "uneven tasks, in place of all the rest.",
+            show_default=False,
+            metavar="PATH",
+            rich_help_panel=_HISTORY,
+        ),
+    ] = None,
+    top: Annotated[
+        int,
+        typer.Option("--top", help="How many stages to list.", rich_help_panel=_HISTORY),
+    ] = 10,
+    sources: options.SourceCount = 1,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    report: options.Report = None,
+    no_progress: options.NoProgress = False,
+) -> None:
+    r"""Find the skew in data, predict what each grouping would do, and recommend one, or none.
+
+    [bold]Examples[/bold]
+
+    unskew diagnose events.parquet --by user --workers 64 --batch
+
+    unskew diagnose logs/ --by host -w 20 --work atomic --sample 1000000 --json
+
+    unskew diagnose calls.csv --by caller --cost millis -w 16 --work stateless \
+      --report out.html
+
+    unskew diagnose zipf:keys=100k,exponent=1.4,messages=2M -w 20 --sources 5
+
+    unskew diagnose --history spark-events/ --top 5
+    """
+    if history is not None:
+        from unskew.cli._history import show_history
+
+        show_history(history, top=top, json=json, data=data, progress=not no_progress)
+        return
+    if data is None:
+        raise typer.BadParameter("say which data: a file, a directory or a stream")
+    from unskew.cli._diagnosing import Question, answer, check
+
+    question = Question(workers, sources, work, cost_per_row, sample, batch, seed)
+    check(question, report, both=whole and sample is not None)
+    if data.startswith("table:"):
+        from unskew.cli._spark_tables import answer_table
+
+        diagnosis = answer_table(data, question, by=by, cost=cost)
+    else:
+        stream = open_data(data, by, cost, seed)
+        diagnosis = answer(stream, question, by=by or "key", show=not no_progress)
+
+    from unskew.cli._diagnosis_output import hand_over
+
+    hand_over(diagnosis, json=json, report=report, arguments=context.obj or [])
+
+
+def open_data(data: str, by: str | None, cost: str | None, seed: int) -> "Stream":
+    """Return the rows of a path or of a stream's spec; a file of that name comes first."""
+    from unskew.errors import InvalidParameterError
+    from unskew.streams import STREAMS, file, parse_stream
+    from unskew.streams.spec import ALIASES
+
+    name = data.partition(":")[0].strip()
+    if Path(data).expanduser().exists() or name not in {*STREAMS, *ALIASES}:
+        return file(data, by, cost, with_nulls=True)
+    for option, column in (("--by", by), ("--cost", cost)):
+        if column is not None:
+            expected = "left out for a stream, whose spec says it"
+            raise InvalidParameterError("unskew", option, expected, column)
+    return parse_stream(data, seed=seed)

@@ -1,0 +1,112 @@
+"""Which stage does what, by the accumulators that plans and tasks name."""
+
+from typing import Any
+
+import pytest
+
+from unskew.advisor.history.advice import Finding, advise, cause_of
+from unskew.advisor.history.plans import Work, works_by_accumulator
+
+
+def node(name: str, *children: dict[str, Any], text: str = "", **metrics: int) -> dict[str, Any]:
+    return {
+        "nodeName": name,
+        "simpleString": f"{name} {text}",
+        "children": list(children),
+        "metrics": [
+            {"name": metric.replace("_", " "), "accumulatorId": number}
+            for metric, number in metrics.items()
+        ],
+    }
+
+
+def shuffle(text: str, child: dict[str, Any], written: int, read: int) -> dict[str, Any]:
+    return node("Exchange", child, text=text, shuffle_records_written=written, records_read=read)
+
+
+def test_the_two_sides_of_a_shuffle_are_counted_in_two_stages() -> None:
+    scan = node("Scan parquet", number_of_output_rows=1)
+    by_user = shuffle("hashpartitioning(user#0L, 8)", scan, 2, 3)
+    works = works_by_accumulator(node("FlatMapGroupsInPandas", by_user, spill_size=4))
+    assert works[1] is works[2]
+    assert works[1] == Work(["Scan parquet"])
+    assert works[3] is works[4]
+    assert works[3] == Work(["FlatMapGroupsInPandas"], ("user",))
+
+
+def test_of_two_shuffles_each_stage_has_its_own_key() -> None:
+    scan = node("Scan parquet")
+    first = shuffle("hashpartitioning(a#1, b#2, 8)", scan, 1, 2)
+    second = shuffle("hashpartitioning(c#3, 8)", node("Window", first), 3, 4)
+    works = works_by_accumulator(node("WholeStageCodegen (1)", node("HashAggregate", second)))
+    assert works[2] == works[3] == Work(["Window"], ("a", "b"))
+    assert works[4] == Work(["HashAggregate"], ("c",))
+
+
+def test_a_join_has_the_key_of_its_first_side_and_both_sides_in_one_stage() -> None:
+    sides = [
+        shuffle(f"hashpartitioning({name}#{n}, 8)", node("Scan parquet"), 10 + n, 20 + n)
+        for n, name in enumerate(("user", "id"))
+    ]
+    works = works_by_accumulator(node("SortMergeJoin", *sides))
+    assert works[20] is works[21]
+    assert works[20].keys == ("user",)
+    assert works[10] is not works[11]
+
+
+def test_a_plan_without_the_fields_of_today_gives_nothing() -> None:
+    assert works_by_accumulator({}) == {}
+    assert works_by_accumulator({"nodeName": "Exchange", "metrics": None}) == {}
+
+
+UNEVEN = Finding(0.5, 4.0, 4.0, 4.0, Work(), 8)
+
+
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [
+        ({}, "rows"),
+        ({"its_records": 1.0}, "costs"),
+        ({"its_records": 0.2}, "costs"),
+        ({"its_records": None}, "unknown"),
+        ({"longest_work": 1.2}, "start"),
+        ({"lost_share": 0.01}, "even"),
+        ({"longest": 1.0, "longest_work": 1.0}, "even"),
+    ],
+)
+def test_the_cause_is_what_the_longest_task_had_more_of(
+    changed: dict[str, Any], cause: str
+) -> None:
+    assert cause_of(UNEVEN._replace(**changed)) == cause
+
+
+@pytest.mark.parametrize(
+    ("work", "code"),
+    [
+        (Work(["FlatMapGroupsInArrow"], ("a", "b")), 'us.group_by(df, ["a", "b"], workers=8)'),
+        (Work(["ObjectHashAggregate"], ("a",)), 'us.group_by(df, "a", workers=8).agg('),
+        (Work(["Project"], ("a",)), 'us.balance(df, by="a", workers=8)'),
+        (Work(), "us.balance(df, by=…, workers=8)"),
+        (Work(["SortMergeJoin"], ("a",)), None),
+        (Work(["Window"], ("a",)), None),
+        (Work(["HashAggregate"], ("a",)), None),
+        (Work(["Sort"], ("a",), ranged=True), None),
+    ],
+)
+def test_uneven_rows_get_the_code_that_fits_the_work_or_none(work: Work, code: str | None) -> None:
+    found = advise(UNEVEN._replace(work=work), 0.5).code
+    assert found is None if code is None else str(found).startswith(code)
+
+
+def test_uneven_costs_get_measured_weights_for_keys_and_map_rows_for_rows() -> None:
+    costs = UNEVEN._replace(its_records=1.0)
+    keyed = costs._replace(work=Work(["FlatMapGroupsInArrow"], ("a",)))
+    assert "map_rows" in str(advise(costs, 0.5).code)
+    assert 'weight="measured"' in str(advise(keyed, 0.5).code)
+
+
+def test_where_little_is_to_be_won_nothing_is_to_be_done() -> None:
+    for finding in (UNEVEN, UNEVEN._replace(its_records=None)):
+        advice = advise(finding, 0.01)
+        assert advice.code is None
+        assert advice.hint.startswith("Do nothing")
