@@ -36,7 +36,7 @@ def loads_of(
     >>> from unskew.streams import zipf
     >>> stream = zipf(keys=100, exponent=2.0, messages=10_000, seed=1)
     >>> loads_of("shuffle", 4, stream, seed=1).loads
-    (2500.0, 2500.0, 2500.0, 2500.0)
+    (2500, 2500, 2500, 2500)
     """
     grouping = make_grouping(scheme, workers, seed=seed)
     epoch = _epoch(grouping, stream) if learn is None else None
