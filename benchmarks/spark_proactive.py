@@ -59,7 +59,9 @@ def main(ideal_seconds: int = IDEAL_SECONDS, rounds: int = ROUNDS) -> None:
     _overhead(rounds)
     title = "classes of 25 / 5 / 1 ms, cost_by the class"
     _compare(spark, title, "kind", _sleep, (2, 4, 8), ideal_seconds, rounds)
-    title = "the same, cost_by a column that has nothing to do with it"
+    title = "classes of 250 / 50 / 10 ms, cost_by the class: a tenth of the rows"
+    _compare(spark, title, "kind", _sleep_ten_times, (2, 4, 8), ideal_seconds, rounds, longer=10)
+    title = "25 / 5 / 1 ms, cost_by a column that has nothing to do with it"
     _compare(spark, title, "other", _sleep, (8,), ideal_seconds, rounds)
     title = "the same, cost_by the class, worker 0 twice as slow"
     _compare(spark, title, "kind", _sleep_longer_on_worker_0, (8,), ideal_seconds, rounds)
@@ -126,10 +128,11 @@ def _compare(
     workers: tuple[int, ...],
     ideal_seconds: int,
     rounds: int,
+    longer: int = 1,
 ) -> None:
     table = []
     for n_workers in workers:
-        df = _rows(spark, int(ideal_seconds * n_workers / MEAN_SECONDS))
+        df = _rows(spark, int(ideal_seconds * n_workers / MEAN_SECONDS / longer))
         runs: dict[str, list[Run]] = {IN_TURN: [], PROACTIVE: []}
         for number in range(rounds + 1):
             for name, done in runs.items():
@@ -201,6 +204,10 @@ def _kind(chance: Column) -> Column:
 
 def _sleep(row: Row) -> tuple[int, float]:
     return _slept(row, lambda _: 1.0)
+
+
+def _sleep_ten_times(row: Row) -> tuple[int, float]:
+    return _slept(row, lambda _: 10.0)
 
 
 def _sleep_longer_on_worker_0(row: Row) -> tuple[int, float]:
