@@ -56,7 +56,7 @@ def test_the_session_is_of_the_kind_that_was_asked_for(session_kind: str) -> Non
     assert session_kind == os.environ.get("UNSKEW_TEST_SESSION", "classic")
 
 
-@pytest.mark.parametrize("grouping", RUNNABLE)
+@pytest.mark.parametrize("grouping", [*RUNNABLE, "auto"])
 def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> None:
     placed = us.balance(rows, "user", WORKERS, grouping=grouping)
     assert placed.schema == rows.schema
@@ -66,7 +66,7 @@ def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> 
     assert set(loads) <= set(range(WORKERS))
     assert sum(loads.values()) == ROWS
     assert sum(row["total"] for row in found.collect()) == ROWS * (ROWS - 1) // 2
-    if grouping in ("wrap", "shuffle"):
+    if grouping in ("wrap", "shuffle", "auto"):
         assert max(loads.values()) < 1.1 * ROWS / WORKERS
     if grouping in ("key", "distribution-aware"):  # half of all rows have one key
         assert max(loads.values()) >= ROWS // 2
@@ -87,6 +87,17 @@ def test_apply_is_the_plain_group_by(rows: DataFrame, grouping: str) -> None:
     )
     # Whole numbers: the sum of doubles is exact in any order.
     assert content(means) == content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
+
+
+@pytest.mark.parametrize("learn", ["sample", "pass"])
+def test_a_diagnosis_counts_every_key_and_recommends_what_auto_takes(
+    rows: DataFrame, learn: str
+) -> None:
+    found = us.diagnose(rows, "user", WORKERS, learn=learn)
+    assert found.profile.rows == ROWS
+    assert found.profile.keys == 102
+    assert found.profile.null_share == found.profile.p1 == 0.5
+    assert found.recommendation.grouping == "wrap"
 
 
 @pytest.mark.usefixtures("adaptive")

@@ -67,9 +67,9 @@ def test_composite_keys_with_nulls_merge_with_adaptive_execution_on_and_off(
         spark.conf.unset("spark.sql.adaptive.enabled")
 
 
-@pytest.mark.parametrize("grouping", [None, "key", "single"])
+@pytest.mark.parametrize("grouping", ["auto", "key", "single"])
 def test_apply_in_arrow_gives_what_spark_gives_group_by_group(
-    rows: DataFrame, grouping: str | None
+    rows: DataFrame, grouping: str
 ) -> None:
     got = group_by(rows, "user", 5, grouping=grouping).apply_in_arrow(spread, SPREAD)
     plain = rows.groupBy("user").applyInArrow(spread, SPREAD)

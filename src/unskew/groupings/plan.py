@@ -41,6 +41,8 @@ class Plan:
         What each worker should receive, in the units that were learned.
     capacity
         How much each worker can do; None if all are alike.
+    why
+        Why it was chosen, in words, where something has chosen it.
     """
 
     n_workers: int
@@ -50,6 +52,7 @@ class Plan:
     pieces: Pieces
     predicted_loads: Loads
     capacity: Loads | None = None
+    why: str = ""
 
     @property
     def n_split_keys(self) -> int:

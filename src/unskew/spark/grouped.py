@@ -1,5 +1,6 @@
 """Group by key without waiting for the hottest one: results are those of Spark's ``groupBy``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from unskew.spark.applying import (
     check_state_store,
 )
 from unskew.spark.arrow_steps import arrow_schema, struct_type
+from unskew.spark.choosing import AUTO, SPLITTING, WHOLE, fixed, is_auto
 from unskew.spark.cost_sampling import Call, measured_costs
 from unskew.spark.job_watch import Details, JobWatch, refuse_stream
 from unskew.spark.key_costs import KeyCosts
@@ -37,8 +39,6 @@ from unskew.spark.schemes import IN_TURN, ONLINE, RUNNABLE, grouping_for
 from unskew.spark.streaming import place_stream
 from unskew.spark.weighting import busy_imbalance, check_weight, not_measurable
 
-_MERGED = "wrap"
-_WHOLE = "distribution-aware"
 _STREAM_SCHEMES = ("key", "universal", "single", *IN_TURN, *ONLINE)
 _WHOLE_GROUP_SCHEMES = [name for name in RUNNABLE if not GROUPINGS[name].splits_keys]
 
@@ -48,7 +48,7 @@ def group_by(
     by: By,
     workers: int,
     *,
-    grouping: str | Grouping | None = None,
+    grouping: str | Grouping = AUTO,
     plan: Plan | SavedPlan | None = None,
     learn: str = "sample",
     plan_path: str | Path | None = None,
@@ -67,8 +67,11 @@ def group_by(
     workers
         How many partitions share the work, at least 1.
     grouping
-        A scheme's name (``"partial-key"``, ``"wrap:decay=0.5"``) or object. By default ``wrap``,
-        and ``distribution-aware`` for `GroupedFrame.apply_in_arrow`, which may not split a key.
+        A scheme's name (``"partial-key"``, ``"wrap:decay=0.5"``) or object. By default ``auto``:
+        ``wrap``, and for `GroupedFrame.apply_in_arrow`, which may not split a key,
+        ``distribution-aware`` or a ``wrap`` that keeps keys whole, whichever is more even; plain
+        hashing where the sample shows that this is even enough. The log says which, and why. A
+        stream has no sample: with ``plan_path`` it starts with the first of these.
     plan, learn, seed
         As in `balance`.
     plan_path
@@ -111,7 +114,7 @@ class GroupedFrame:
         by: By,
         workers: int,
         *,
-        grouping: str | Grouping | None,
+        grouping: str | Grouping,
         plan: Plan | SavedPlan | None,
         learn: str,
         plan_path: str | Path | None,
@@ -137,7 +140,7 @@ class GroupedFrame:
                 "group_by", "plan_path", "left out for a batch, which takes a plan", str(plan_path)
             )
         self._seed = seed
-        scheme = None if grouping is None else grouping_for(grouping, self._workers, seed=seed)
+        scheme = None if is_auto(grouping) else grouping_for(grouping, self._workers, seed=seed)
         self._measures = check_weight(
             weight, df, scheme, has_plan=plan is not None, has_path=plan_path is not None
         )
@@ -169,7 +172,7 @@ class GroupedFrame:
             raise InvalidParameterError("agg", "aggregates", "at least one column", aggregates)
         if self._measures:
             raise not_measurable()
-        placed, watch = self._placed("agg", _MERGED)
+        placed, watch = self._placed("agg", SPLITTING)
         rows = placed.df if watch is None else watch.with_rows(placed.df, self._by)
         return rows.groupBy(*self._keys()).agg(*aggregates)
 
@@ -209,7 +212,7 @@ class GroupedFrame:
         if self._df.isStreaming:
             check_state_store(self._df.sparkSession)
         call = first_update(aggregator, self._by)
-        placed, watch = self._placed("apply", _MERGED, call)
+        placed, watch = self._placed("apply", SPLITTING, call)
         if watch is not None:
             report = watch.of_work(details=self._details())
             placed = placed._replace(report=report, watched=watch.with_keys)
@@ -250,20 +253,21 @@ class GroupedFrame:
         self._refuse_splitting()
         result = struct_type("apply_in_arrow", "schema", schema)
         call = group_call(function, self._by, arrow_schema(result))
-        placed, watch = self._placed("apply_in_arrow", _WHOLE, call)
+        placed, watch = self._placed("apply_in_arrow", WHOLE, call)
         if watch is not None:
             report = watch.of_work(whole_keys=True, details=self._details())
             placed = placed._replace(report=report)
         return applied_to_groups(placed, function, result)
 
     def _placed(
-        self, owner: str, default: str, call: Call | None = None
+        self, owner: str, candidates: Sequence[str], call: Call | None = None
     ) -> tuple[PlacedRows, JobWatch | None]:
         """Return the rows on their workers, and who watches a batch job if somebody asked.
 
-        ``call`` is the work on rows of one key, which is measured if it is to be.
+        ``candidates`` are what ``auto`` chooses from. ``call`` is the work on rows of one key,
+        which is measured if it is to be.
         """
-        grouping = default if self._grouping is None else self._grouping
+        grouping = fixed(self._grouping, candidates[0])
         if self._plan_path is not None:
             stream = place_stream(
                 self._df,
@@ -281,11 +285,12 @@ class GroupedFrame:
             self._df,
             self._by,
             self._workers,
-            grouping=grouping,
+            grouping=self._grouping,
             plan=self._plan,
             learn=self._learn,
             seed=self._seed,
             costs=self._costs(call),
+            candidates=candidates,
         )
         placed = PlacedRows(routed.placed(self._workers), self._by)
         watch = None if self._loads is None else self._loads.watch(self._workers, routed.plan)
@@ -335,7 +340,7 @@ class GroupedFrame:
     def _splits_keys(self) -> bool:
         if self._plan is not None:
             return bool(self._plan.n_split_keys)
-        if self._grouping is None:
+        if is_auto(self._grouping):
             return False
         return grouping_for(self._grouping, self._workers, seed=self._seed).splits_keys
 
@@ -349,6 +354,6 @@ class GroupedFrame:
         if self._given_plan is not None:
             return repr(self._given_plan)
         later = "" if self._plan_path is None else f", learned in {self._plan_path} while it runs"
-        if self._grouping is None:
-            return f"{_MERGED!r} ({_WHOLE!r} for apply_in_arrow){later}"
+        if is_auto(self._grouping):
+            return f"{SPLITTING[0]!r} ({WHOLE[0]!r} for apply_in_arrow) if need be{later}"
         return f"{self._grouping!r}{later}"

@@ -89,7 +89,7 @@ class JobWatch:
             predicted_imbalance=plan.predicted_imbalance if plan and predicts else None,
             split_keys=None if plan is None else plan.n_split_keys,
             next_version=None,
-            why=None,
+            why=plan.why or None if plan else None,
             seconds=0.0,
             replication=_replication(found),
             busy_seconds=busy,

@@ -101,14 +101,14 @@ def learn(
         Where ``df`` is a stream, or a parameter is none of these.
     """
     check_choice("learn", "how", how, WAYS)
-    _refuse_stream(df)
+    refuse_stream(df)
     if how == "pass":
-        counts = _count_all(df, identity, grouping.plan.slot_workers.size)
+        counts = count_all(df, identity, grouping.plan.slot_workers.size)
         grouping.learn_counts(*counts.weighted(costs))
         return grouping.build()
     size = sample_size(grouping.n_workers) if rows is None else rows
     size = check_int("learn", "rows", size, minimum=1)
-    ids = _sample(df, identity, size, seed).ids
+    ids = take_sample(df, identity, size, seed).ids
     return grouping.learn(ids, weights=_weights(ids, costs)).build()
 
 
@@ -153,17 +153,17 @@ def learn_placing(
         return Learned(grouping.plan, ())
     if not isinstance(grouping, PlannedGrouping | Popularity):
         return Learned(hashed_plan(grouping), ())
-    _refuse_stream(df)
+    refuse_stream(df)
     if how == "pass":
         return Learned(_passed(df, identity, grouping, costs), ())
     columns = likely if grouping.splits_keys else ()
     size = sample_size(grouping.n_workers)
-    sample = _sample(df, identity, size, grouping.seed, columns)
-    plan = _planned(grouping, sample.ids, costs)
-    return Learned(plan, _telling(sample, plan, columns))
+    sample = take_sample(df, identity, size, grouping.seed, columns)
+    plan = planned(grouping, sample.ids, costs)
+    return Learned(plan, telling_columns(sample, plan, columns))
 
 
-def _planned(grouping: PlannedGrouping | Popularity, ids: Ids, costs: KeyCosts | None) -> Plan:
+def planned(grouping: PlannedGrouping | Popularity, ids: Ids, costs: KeyCosts | None) -> Plan:
     """Return the plan that ``grouping`` makes of a sample of all rows."""
     if isinstance(grouping, PlannedGrouping):
         return grouping.learn(ids, weights=_weights(ids, costs)).build().plan
@@ -185,11 +185,11 @@ def _passed(
     """Return the plan that ``grouping`` makes of exact counts."""
     if isinstance(grouping, PlannedGrouping):
         return learn(df, identity, grouping, how="pass", costs=costs).plan
-    ids, loads, slots = _count_all(df, identity, grouping.n_workers).weighted(costs)
+    ids, loads, slots = count_all(df, identity, grouping.n_workers).weighted(costs)
     return shuffling_plan(grouping, ids[loads >= grouping.threshold * slots.sum()])
 
 
-def _telling(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple[str, ...]:
+def telling_columns(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the fewest of ``columns``, from the first on, that deal evenly enough."""
     if plan.n_split_keys:
         for last, contents in enumerate(sample.contents, start=1):
@@ -199,7 +199,8 @@ def _telling(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple[str, .
     return ()
 
 
-def _refuse_stream(df: DataFrame) -> None:
+def refuse_stream(df: DataFrame) -> None:
+    """Raise if ``df`` is a stream, of which nothing can be counted before it runs."""
     if df.isStreaming:
         raise InvalidParameterError(
             "learn", "df", "a batch DataFrame", "a stream", hint="give a plan that was made before"
@@ -215,9 +216,10 @@ def sample_size(workers: int) -> int:
     return max(_FEWEST_ROWS, _ROWS_A_WORKER * workers)
 
 
-def _sample(
+def take_sample(
     df: DataFrame, identity: Column, rows: int, seed: int, columns: Sequence[str] = ()
 ) -> Sample:
+    """Return the identities of about so many rows, and hashes of what is in ``columns``."""
     total = df.count()
     sampled = df if total <= rows else df.sample(fraction=rows / total, seed=seed)
     room = rows + 5 * math.isqrt(rows)  # a sample is this large at most, but for bad luck
@@ -228,7 +230,7 @@ def _sample(
     return Sample(total, ids, contents)
 
 
-def _count_all(df: DataFrame, identity: Column, n_slots: int) -> Counts:
+def count_all(df: DataFrame, identity: Column, n_slots: int) -> Counts:
     """Count all rows by fine hash slot, with the heaviest key of each: one job, few rows back."""
     times = max(1, _FINE_SLOTS // n_slots)
     keys = df.select(identity.alias("id")).groupBy("id").agg(sf.count("*").alias("rows"))

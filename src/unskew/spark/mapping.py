@@ -18,6 +18,7 @@ from unskew.spark._timed_batches import BatchFunction, TimedBatches
 from unskew.spark._timed_rows import RowFunction, TimedRows
 from unskew.spark._timed_step import TimedStep, UserFunction, results_of
 from unskew.spark.arrow_steps import arrow_schema, map_in_arrow, struct_type
+from unskew.spark.choosing import fixed
 from unskew.spark.cost_rounds import learned_batch
 from unskew.spark.cost_stream import map_stream
 from unskew.spark.job_watch import refuse_stream
@@ -65,8 +66,8 @@ def map_rows(
     workers
         How many partitions share the work, at least 1.
     grouping
-        ``proactive-shuffle``, with parameters after a colon if need be, or an object; ``shuffle``
-        to deal the rows in turn and learn nothing.
+        ``proactive-shuffle``, for which ``auto`` stands here, with parameters after a colon if
+        need be, or an object; ``shuffle`` to deal the rows in turn and learn nothing.
     row_timeout
         The most seconds that a row may take; one that takes longer fails the job.
     learn_rows
@@ -219,11 +220,8 @@ def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> 
 
 
 def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> Grouping:
-    made = (
-        make_grouping(grouping, mapped.workers, seed=seed)
-        if isinstance(grouping, str)
-        else grouping
-    )
+    wanted = fixed(grouping, ProactiveShuffle.name)
+    made = make_grouping(wanted, mapped.workers, seed=seed) if isinstance(wanted, str) else wanted
     if not isinstance(made, ProactiveShuffle | Shuffle):
         raise InvalidParameterError(
             mapped.owner, "grouping", "proactive-shuffle or shuffle", grouping

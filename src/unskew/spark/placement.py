@@ -13,6 +13,7 @@ from unskew.groupings.base import Grouping
 from unskew.groupings.dealing import ROW_MASK
 from unskew.groupings.plan import Plan
 from unskew.groupings.shuffle import Shuffle
+from unskew.spark.choosing import AUTO, SPLITTING, is_auto, learn_best
 from unskew.spark.compiled_routing import (
     check_plan,
     number_position,
@@ -37,7 +38,7 @@ def balance(
     by: By,
     workers: int,
     *,
-    grouping: str | Grouping = "wrap",
+    grouping: str | Grouping = AUTO,
     plan: Plan | SavedPlan | None = None,
     learn: str = "sample",
     deal_by: By | None = None,
@@ -63,7 +64,9 @@ def balance(
         Number of partitions, at least 1: as many tasks work on the result.
     grouping
         The name of a scheme, with parameters after a colon if need be, or an object. An object
-        that is built is used as it is; one that is not learns first.
+        that is built is used as it is; one that is not learns first. By default ``auto``: ``wrap``,
+        or plain hashing where the sample shows that this is even enough; the log says which, and
+        why.
     plan
         A plan made before (`learning.learn`, `saved_plans.load_plan`): then nothing is learned.
     learn
@@ -117,10 +120,12 @@ def route(
     deal_by: By | None = None,
     seed: int,
     costs: KeyCosts | None = None,
+    candidates: Sequence[str] = SPLITTING,
 ) -> Routed:
     """Return where each row of ``df`` goes; the parameters are those of `balance`.
 
     With ``costs``, schemes that learn or decide row by row even out work instead of rows.
+    ``candidates`` are what ``auto`` chooses from.
     """
     workers = check_int("balance", "workers", workers, minimum=1)
     check_choice("balance", "learn", learn, WAYS)
@@ -131,12 +136,17 @@ def route(
         plan = plan.plan_for(names, workers, types=key_types(df, names))
     if plan is not None:
         return _by_plan(rows, key, check_plan_for(plan, workers), chosen or [])
+    likely = likely_columns(df, check_by(df, by)) if chosen is None else []
+    if is_auto(grouping):
+        learned = learn_best(
+            df, key, candidates, workers, how=learn, likely=likely, costs=costs, seed=seed
+        )
+        return _by_plan(rows, key, learned.plan, learned.deal_by if chosen is None else chosen)
     scheme = grouping_for(grouping, workers, seed=seed)
     if isinstance(scheme, Shuffle):
         return _by_own_column(rows, _row_number(rows), partial(round_robin_column, workers))
     if runs_online(scheme):
         return _by_own_column(rows, key, lambda identity: online_worker(identity, scheme, costs))
-    likely = likely_columns(df, check_by(df, by)) if chosen is None else []
     learned = learn_placing(df, key, scheme, how=learn, likely=likely, costs=costs)
     return _by_plan(rows, key, learned.plan, learned.deal_by if chosen is None else chosen)
 

@@ -11,6 +11,7 @@ from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.spark._key_times import Timing
+from unskew.spark.choosing import SPLITTING, fixed
 from unskew.spark.compiled_routing import slot_column
 from unskew.spark.keys import By, check_by, identity
 from unskew.spark.lost_executors import warn_if_unchecked
@@ -61,7 +62,7 @@ def balance_stream(
         ``epochs.jsonl`` tells what every micro-batch did; a query that is started again goes on
         with the last plan.
     grouping
-        A scheme that learns a plan, by name, spec or object.
+        A scheme that learns a plan, by name, spec or object; ``auto`` stands for ``wrap``.
     threshold
         A new plan is made if it should be better by more than this, in points of the imbalance
         (percent): every change costs caches and locality, so chance alone is no reason. The first
@@ -130,7 +131,8 @@ def place_stream(
         raise InvalidParameterError(
             "balance_stream", "df", "a stream", "a batch DataFrame", hint="see balance"
         )
-    maker = PlanMaker("balance_stream", grouping_for(grouping, workers, seed=seed))
+    scheme = grouping_for(fixed(grouping, SPLITTING[0]), workers, seed=seed)
+    maker = PlanMaker("balance_stream", scheme)
     folder = check_local_path("balance_stream", "plan_path", plan_path)
     columns = check_by(df, by)
     position = _position(df, columns, deal_by)
