@@ -58,14 +58,14 @@ def _splitting_plan(rows: DataFrame, workers: int) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("grouping", ["key", "partial-key", "shuffle", None])
+@pytest.mark.parametrize("grouping", ["key", "partial-key", "shuffle", "auto"])
 def test_agg_gives_what_the_batch_gives(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path, grouping: str | None
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, grouping: str
 ) -> None:
     stream = file_stream(spark, rows, tmp_path / "in", files=2)
-    plan = None if grouping else _splitting_plan(rows, 3)
+    plan = _splitting_plan(rows, 3) if grouping == "auto" else None
     placed = group_by(stream, "user", 3, grouping=grouping, plan=plan)
-    name = f"counted_{str(grouping).replace('-', '_')}"
+    name = f"counted_{grouping.replace('-', '_')}"
     counted = placed.agg(us.count().alias("n"), us.sum("x").alias("total"))
     query = run_to_end(counted, name, "complete", tmp_path)
     plain = rows.groupBy("user").agg(sf.count("*"), sf.sum("x"))
