@@ -19,7 +19,8 @@ def diagnose(
         str | None,
         typer.Argument(
             help="A Parquet, CSV or text file, a directory of them, a stream such as "
-            "zipf:keys=100k (see 'unskew streams'), or table:NAME for a table that Spark knows.",
+            "zipf:keys=100k (see 'unskew streams'), table:NAME for a table that Spark knows, or "
+            "kafka:TOPIC@HOST:PORT for records of JSON.",
             show_default=False,
         ),
     ] = None,
@@ -28,7 +29,8 @@ def diagnose(
         typer.Option(
             "--by",
             "-b",
-            help="The column of the keys. Default: the only column, or the words of a text.",
+            help="The column of the keys. Default: the only column, the words of a text, or the "
+            "keys of Kafka's records.",
             show_default=False,
             rich_help_panel=_DATA,
         ),
@@ -135,10 +137,10 @@ def diagnose(
 
     question = Question(workers, sources, work, cost_per_row, sample, batch, seed)
     check(question, report, both=whole and sample is not None)
-    if data.startswith("table:"):
-        from unskew.cli._spark_tables import answer_table
+    if data.startswith(("table:", "kafka:")):
+        from unskew.cli._spark_tables import answer_spark
 
-        diagnosis = answer_table(data, question, by=by, cost=cost)
+        diagnosis = answer_spark(data, question, by=by, cost=cost)
     else:
         stream = open_data(data, by, cost, seed)
         diagnosis = answer(stream, question, by=by or "key", show=not no_progress)

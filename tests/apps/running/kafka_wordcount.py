@@ -7,6 +7,8 @@ Run as a program of its own, since the connector has to be loaded when the JVM s
 import json
 import sys
 from collections import Counter
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from unskew.apps.running.run_session import run_session
 from unskew.apps.running.runner import Run
 from unskew.apps.running.sinks import parse_sink
 from unskew.apps.running.sources import Portions, parse_source
+from unskew.cli.main import main as command
 from unskew.errors import UnskewError
 from unskew.reports.grouping_run import MeasuredBatch
 
@@ -66,6 +69,14 @@ def refusal(spark: SparkSession, run: Run) -> str:
     return "it ran"
 
 
+def diagnosed(topic: str) -> dict[str, Any]:
+    """Return what ``unskew diagnose`` prints of a topic."""
+    printed = StringIO()
+    with redirect_stdout(printed):
+        code = command(["diagnose", topic, "--by", "word", "--workers", "4", "--json"])
+    return {"code": code, **json.loads(printed.getvalue())}
+
+
 def main(folder: Path) -> dict[str, Any]:
     """Return what happened."""
     broker = KafkaBroker(folder)
@@ -105,6 +116,7 @@ def main(folder: Path) -> dict[str, Any]:
             "wrong": sorted(set(counts.items()) ^ set(Counter(WORDS).items()))[:6],
             "no_topic": refusal(spark, asked("nothing")),
         }
+        report["diagnosed"] = diagnosed(f"kafka:words@{broker.address}")
         spark.stop()
     return {**report, "no_broker": refusal(spark, asked("words"))}
 

@@ -95,3 +95,14 @@ def test_a_missing_topic_and_a_missing_broker_are_told_before_the_query(
 ) -> None:
     assert "has no topic 'nothing'" in report["no_topic"]
     assert "no Kafka broker answers" in report["no_broker"]
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_the_skew_of_a_topic_is_found(report: dict[str, Any]) -> None:
+    found = report["diagnosed"]
+    assert found["code"] is None or found["code"] == 0
+    records = len(WORDS) + len(MALFORMED)
+    assert found["profile"]["rows"] == records
+    assert found["profile"]["top_keys"][0]["key"] == "the"
+    assert found["profile"]["p1"] == pytest.approx(WORDS.count("the") / records)

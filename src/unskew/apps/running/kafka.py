@@ -31,7 +31,7 @@ class Topic:
     Topic(option='--source', name='words', host='127.0.0.1', port=9092)
     >>> Topic.parse("--sink", "words@127.0.0.1")
     Traceback (most recent call last):
-    unskew.errors.InvalidParameterError: unskew run: --sink must be kafka:TOPIC@HOST:PORT, got …
+    unskew.errors.InvalidParameterError: unskew: --sink must be kafka:TOPIC@HOST:PORT, got …
     """
 
     option: str
@@ -45,9 +45,7 @@ class Topic:
         name, _, address = text.partition("@")
         host, _, port = address.rpartition(":")
         if not (name and host and port.isdecimal()):
-            raise InvalidParameterError(
-                "unskew run", option, "kafka:TOPIC@HOST:PORT", f"kafka:{text}"
-            )
+            raise InvalidParameterError("unskew", option, "kafka:TOPIC@HOST:PORT", f"kafka:{text}")
         return cls(option, name, host, int(port))
 
     @property
@@ -61,7 +59,7 @@ class Topic:
             socket.create_connection((self.host, self.port), timeout=5).close()
         except OSError as error:
             raise UnskewError(
-                f"unskew run: {self.option}: no Kafka broker answers at {self.address} "
+                f"unskew: {self.option}: no Kafka broker answers at {self.address} "
                 f"({error.strerror or error})."
             ) from None
 
@@ -91,7 +89,7 @@ class Topic:
             said = "the session runs already, without Kafka's connector. Hint: start a new process"
         else:
             said = f"topic {self.name!r} at {self.address} cannot be read: {text[:300]}"
-        return UnskewError(f"unskew run: {self.option}: {said}")
+        return UnskewError(f"unskew: {self.option}: {said}")
 
 
 def connector() -> str:
