@@ -87,20 +87,6 @@ def routed_case(spark: SparkSession) -> None:
     report_case("a stream that is grouped, while rows are routed", sink, expected, repeated, folder)
 
 
-def worked_case(spark: SparkSession) -> None:
-    """Kill an executor while it works on the placed rows of a micro-batch."""
-    folder = work_folder() / "worked"
-    write_batch(spark, folder, 0)
-    trap = Trap(folder / "trap", armed=False)
-    placed = us.balance_stream(source(spark, folder), "user", WORKERS, plan_path=folder / "plans")
-    worked = placed.mapInArrow(trapped(trap), placed.schema)
-    sink, repeated = run(worked, folder, "append", trap)
-    expected = all_rows(spark, folder)
-    report_case(
-        "a stream that is placed, while rows are worked on", sink, expected, repeated, folder
-    )
-
-
 def applied_case(spark: SparkSession) -> None:
     """Kill an executor while it works for an aggregator whose states go on from batch to batch."""
     folder = work_folder() / "applied"
@@ -135,6 +121,5 @@ def report_case(
 if __name__ == "__main__":
     running = cluster_session(**{STATE_STORE: ROCKSDB})
     routed_case(running)
-    worked_case(running)
     applied_case(running)
     stop(running)
