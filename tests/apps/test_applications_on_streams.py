@@ -57,6 +57,6 @@ def test_a_micro_batch_tells_where_its_rows_were(spark: SparkSession, tmp_path: 
     epochs = epochs_after(tmp_path / "plans", len(reports))
     assert [one.loads for one in observed] == [one.loads for one in epochs]
     for one, counts in zip(observed, words, strict=True):
-        assert one.hottest[0][1] == counts.most_common(1)[0][1]
+        assert one.hottest[0].rows == counts.most_common(1)[0][1]
         assert one.keys == pytest.approx(len(counts), rel=0.05)
         assert one.keys <= one.pieces <= one.keys * 2

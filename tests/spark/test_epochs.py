@@ -50,6 +50,14 @@ def test_a_line_that_is_no_epoch_is_left_out(tmp_path: Path, line: str) -> None:
     assert read_epochs(tmp_path) == [EPOCH]
 
 
+def test_a_line_that_was_cut_spoils_no_other(tmp_path: Path) -> None:
+    append_epoch(tmp_path, EPOCH)
+    whole = (tmp_path / "epochs.jsonl").read_bytes()
+    (tmp_path / "epochs.jsonl").write_bytes(whole + whole[:-40])
+    append_epoch(tmp_path, EPOCH)
+    assert read_epochs(tmp_path) == [EPOCH, EPOCH]
+
+
 @pytest.mark.parametrize(
     ("busy", "seconds"),
     [

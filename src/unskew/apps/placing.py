@@ -17,6 +17,7 @@ from unskew.spark.plan_makers import LEARNING
 from unskew.spark.work_stats import unused_name
 
 _HOTTEST = 5
+_BETWEEN = "\x00"  # between the identity of a key and how it is spelled
 _SKETCH_SIZE = 14  # 2^14 registers: distinct keys are counted to some 1 %
 
 
@@ -97,6 +98,16 @@ class Placing:
         )
 
 
+class HotKeyRows(NamedTuple):
+    """One of the keys with the most rows."""
+
+    key: str
+    """Spelled."""
+    rows: int
+    identity: int
+    """What routing knows it by."""
+
+
 class Observed(NamedTuple):
     """What a micro-batch told of its placed rows."""
 
@@ -106,8 +117,8 @@ class Observed(NamedTuple):
     """Distinct keys, to some 1 %."""
     pieces: int
     """Keys, each counted on every worker that has it, to some 1 %: counters in memory."""
-    hottest: tuple[tuple[str, int], ...]
-    """The keys with the most rows, spelled, and their rows."""
+    hottest: tuple[HotKeyRows, ...]
+    """The keys with the most rows."""
 
     @property
     def replication(self) -> float | None:
@@ -125,9 +136,8 @@ class Observed(NamedTuple):
         loads = [0] * workers
         for one in json.loads(metrics["loads"] or "[]"):
             loads[one["item"]] = one["count"]
-        hottest = json.loads(metrics["hottest"] or "[]")
-        named = tuple((one.get("item", "null"), one["count"]) for one in hottest)
-        return cls(tuple(loads), metrics["keys"] or 0, metrics["pieces"] or 0, named)
+        hottest = [_read_hot(one) for one in json.loads(metrics["hottest"] or "[]")]
+        return cls(tuple(loads), metrics["keys"] or 0, metrics["pieces"] or 0, tuple(hottest))
 
 
 def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
@@ -136,7 +146,8 @@ def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
     # Spark observes only what is deterministic: the partition has to be a column first.
     place = unused_name("_place", placed.columns)
     key = identity(placed, columns)
-    spelled = sf.concat_ws(" ", *(sf.col(quoted(column)).cast("string") for column in columns))
+    parts = [sf.coalesce(sf.col(quoted(name)).cast("string"), sf.lit("null")) for name in columns]
+    spelled = sf.concat(key.cast("string"), sf.lit(_BETWEEN), sf.concat_ws(" ", *parts))
     counts = [
         _most(sf.col(place), workers, 2 * workers + 64).alias("loads"),
         _distinct(key).alias("keys"),
@@ -145,6 +156,11 @@ def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
     ]
     numbered = placed.withColumn(place, sf.spark_partition_id())
     return numbered.observe(name, *counts).drop(place)
+
+
+def _read_hot(one: Mapping[str, Any]) -> HotKeyRows:
+    identity, _, key = one["item"].partition(_BETWEEN)
+    return HotKeyRows(key, one["count"], int(identity))
 
 
 def _most(column: Column, wanted: int, room: int) -> Column:

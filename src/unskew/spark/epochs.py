@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import asdict, dataclass
+from os import SEEK_END
 from pathlib import Path
+from typing import BinaryIO
 
 _FILE, _OLDER_FILE = "epochs.jsonl", "epochs-older.jsonl"
 _MOST_BYTES = 16 << 20
@@ -82,8 +84,16 @@ def append_epoch(folder: Path, epoch: Epoch) -> None:
     path = folder / _FILE
     if path.exists() and path.stat().st_size > _MOST_BYTES // 2:
         path.replace(folder / _OLDER_FILE)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(epoch)) + "\n")
+    with path.open("ab+") as file:
+        file.write(_line_end_for(file) + json.dumps(asdict(epoch)).encode() + b"\n")
+
+
+def _line_end_for(file: BinaryIO) -> bytes:
+    """Return what is missing behind a line that was cut by a crash."""
+    if file.seek(0, SEEK_END) == 0:
+        return b""
+    file.seek(-1, SEEK_END)
+    return b"" if file.read(1) == b"\n" else b"\n"
 
 
 def read_epochs(folder: str | Path) -> list[Epoch]:

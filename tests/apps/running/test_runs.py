@@ -27,6 +27,12 @@ def test_groupings_get_the_same_micro_batches_and_count_alike(
     events = read_events(tmp_path)
     assert events == [batch.event for run in runs for batch in run.batches]
     assert {event.hot_keys[0].key for event in events} == {"the"}
+    for event in events:
+        for hot in event.hot_keys:
+            # Whole keys are on one worker, which has at least their rows; split ones on several.
+            assert len(hot.workers) == 1 or event.grouping != "key"
+            held = sum(event.loads[worker] for worker in hot.workers)
+            assert held >= round(hot.share * event.rows) or event.grouping == "partial-key"
     of_wrap = [event for event in events if event.grouping == "wrap"]
     assert [event.version for event in of_wrap][:2] == [0, 1], "a plan rules the next micro-batch"
 

@@ -49,9 +49,10 @@ class Sink:
         self._stop_at(f"behind output {batch}", batch)
 
     def _stop_at(self, moment: str, batch: int) -> None:
-        """Stop when the plan is there that the micro-batch before has led to."""
+        """Stop when the plan is there, and on record, that the micro-batch before has led to."""
         if self._moment == moment:
             wait_for((self._folder / "plans" / f"plan-{batch:06d}.json").exists)
+            wait_for(lambda: is_on_record(self._folder, batch - 1))
             be_killed(self._folder)
 
 
@@ -65,6 +66,11 @@ def stop_when_saved(folder: Path, moment: str) -> None:
         write(file, routing)
 
     patch.object(RoutingFile, "write", stopping).start()
+
+
+def is_on_record(folder: Path, batch: int) -> bool:
+    """Whether the driver has done with a micro-batch."""
+    return any(epoch.batch == batch for epoch in us.read_epochs(folder / "plans"))
 
 
 def be_killed(folder: Path) -> None:
@@ -91,7 +97,7 @@ def main(spark: SparkSession, folder: Path, moment: str) -> None:
     writer = changes.writeStream.outputMode("update").foreachBatch(Sink(folder, moment))
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     writer.trigger(availableNow=True).start().awaitTermination()
-    wait_for(lambda: us.read_epochs(folder / "plans")[-1].batch == BATCHES - 1)
+    wait_for(lambda: is_on_record(folder, BATCHES - 1))
     rows = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
     got = sorted_rows(result(spark, folder))
     report("end", exact=got == sorted_rows(totals(rows)), users=len(got))

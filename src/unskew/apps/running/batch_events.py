@@ -10,6 +10,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 import unskew.spark as us
 from unskew.apps.placing import Observed
+from unskew.apps.running.key_places import KeyPlaces
 from unskew.apps.running.opened import Arrivals
 from unskew.apps.running.records import DEAD_LETTERS
 from unskew.events import BatchEvent, HotKey
@@ -33,11 +34,14 @@ class FinishedBatch:
         When its rows came.
     epoch
         What the plan loop has on record of it; None for schemes without a plan.
+    places
+        Where its keys were.
     """
 
     progress: StreamingQueryProgress
     arrivals: Arrivals
     epoch: us.Epoch | None
+    places: KeyPlaces
 
     def measured(self, label: str, workers: int) -> MeasuredBatch:
         """Return the event and what belongs to it."""
@@ -54,6 +58,7 @@ class FinishedBatch:
             rows=rows,
             latency=(waits.quantile(0.50), waits.quantile(0.95), waits.quantile(0.99)),
             dead_letters=_dead_letters(metrics_of(self.progress)),
+            hot_keys=_hot_keys(seen, self.places) if seen else (),
             **_placement(seen, self.epoch),
         )
         keys, held = (seen.keys, seen.pieces) if seen else (0, 0)
@@ -100,7 +105,6 @@ def _placement(seen: Observed | None, epoch: us.Epoch | None) -> dict[str, Any]:
         "loads": loads,
         "imbalance": imbalance_percent(loads) if loads else 0.0,
         "replication": seen.replication if seen else epoch.replication if epoch else None,
-        "hot_keys": _hot_keys(seen) if seen else (),
     }
     if epoch is not None:
         names = ("predicted_imbalance", "split_keys", "version", "next_version", "why")
@@ -109,9 +113,11 @@ def _placement(seen: Observed | None, epoch: us.Epoch | None) -> dict[str, Any]:
     return fields
 
 
-def _hot_keys(seen: Observed) -> tuple[HotKey, ...]:
+def _hot_keys(seen: Observed, places: KeyPlaces) -> tuple[HotKey, ...]:
     rows = max(sum(seen.loads), 1)
-    return tuple(HotKey(key, min(1.0, count / rows), ()) for key, count in seen.hottest)
+    return tuple(
+        HotKey(one.key, min(1.0, one.rows / rows), places(one.identity)) for one in seen.hottest
+    )
 
 
 def _dead_letters(metrics: Mapping[str, Mapping[str, Any]]) -> int:

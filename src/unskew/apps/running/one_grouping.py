@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import unskew.spark as us
 from unskew.apps.placing import Placing
 from unskew.apps.running.batch_events import FinishedBatch, find_epoch, metrics_of, started
+from unskew.apps.running.key_places import key_places
 from unskew.apps.running.listening import BatchListener
 from unskew.apps.running.opened import Batch, Feeder, Source
 from unskew.errors import UnskewError
@@ -117,7 +118,9 @@ class Follower:
         if not self.batches:
             self._first_started = when
         batch = Batch(len(self.batches), when, self._first_started, metrics_of(progress))
-        finished = FinishedBatch(progress, self.source.arrivals(batch), self._epoch(progress))
+        epoch = self._epoch(progress)
+        places = key_places(self.placing, epoch)
+        finished = FinishedBatch(progress, self.source.arrivals(batch), epoch, places)
         self.batches.append(finished.measured(self.label, self.placing.workers))
         self.on_batch(self.batches[-1])
 

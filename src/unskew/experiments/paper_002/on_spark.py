@@ -7,6 +7,7 @@ import numpy as np
 from unskew.experiments.claim import Claim, Verdict
 from unskew.experiments.engine import SLOTS, count_keys_on_spark
 from unskew.experiments.figure import Curve, Figure, Panel, lines
+from unskew.experiments.paper_002.skew_claims import SKEW_CLAIMS
 from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import SPARK, Experiment, Parameters, Unit
 from unskew.streams import zipf
@@ -62,22 +63,6 @@ def _exact(rows: Rows) -> Verdict:
     return Verdict(all(found), f"{sum(found)} of {len(found)} jobs")
 
 
-def _remaining(rows: Rows, scheme: str) -> float:
-    _, found = rows.curve("z", "throughput", scheme=scheme)
-    return float(min(found) / found[0])
-
-
-def _nearly_flat(rows: Rows) -> Verdict:
-    left = _remaining(rows, "PStream")
-    return Verdict(left >= 0.8, f"at least {left:.0%} of that at 0.5")
-
-
-def _others_fall(rows: Rows) -> Verdict:
-    left = {name: _remaining(rows, name) for name in ("KG", "DKG", "PKG")}
-    measured = ", ".join(f"{name} {share:.0%}" for name, share in left.items())
-    return Verdict(all(share <= 0.5 for share in left.values()), measured)
-
-
 FIGURE_15_ON_SPARK = Experiment(
     id="002/fig15-spark",
     title="Throughput by skew with 16 workers, on Spark",
@@ -98,17 +83,6 @@ FIGURE_15_ON_SPARK = Experiment(
     figure=_figure,
     claims=(
         Claim("exact", "Placing rows changes no result.", "not said", _exact),
-        Claim(
-            "nearly-flat",
-            "PStream's throughput hardly depends on the skew.",
-            "nearly flat (here: at least 80 %)",
-            _nearly_flat,
-        ),
-        Claim(
-            "others-fall",
-            "That of key grouping, DKG and PKG decreases sharply.",
-            "sharply (here: to half or less)",
-            _others_fall,
-        ),
+        *SKEW_CLAIMS,
     ),
 )

@@ -7,6 +7,7 @@ import numpy as np
 
 from unskew.experiments.claim import Claim, Verdict
 from unskew.experiments.figure import Figure, Panel, lines
+from unskew.experiments.paper_002.skew_claims import SKEW_CLAIMS
 from unskew.experiments.paper_002.stage import SCHEMES, settled, windows_of
 from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import QUEUEING, Experiment, Parameters, Unit
@@ -131,22 +132,6 @@ def _figure_15(rows: Rows) -> Figure:
     return Figure([Panel("Zipf coefficient", THROUGHPUT, lines(curves))])
 
 
-def _remaining(rows: Rows, scheme: str) -> float:
-    _, found = rows.curve("z", "throughput", scheme=scheme)
-    return float(min(found) / found[0])
-
-
-def _nearly_flat(rows: Rows) -> Verdict:
-    left = _remaining(rows, "PStream")
-    return Verdict(left >= 0.8, f"at least {left:.0%} of that at 0.5")
-
-
-def _others_fall(rows: Rows) -> Verdict:
-    left = {name: _remaining(rows, name) for name in ("KG", "DKG", "PKG")}
-    measured = ", ".join(f"{name} {share:.0%}" for name, share in left.items())
-    return Verdict(all(share <= 0.5 for share in left.values()), measured)
-
-
 FIGURE_15 = Experiment(
     id="002/fig15",
     title="Throughput by skew, 64 workers (simulated workers and merges)",
@@ -167,18 +152,5 @@ FIGURE_15 = Experiment(
     units=_skew_units,
     run=_run,
     figure=_figure_15,
-    claims=(
-        Claim(
-            "nearly-flat",
-            "PStream's throughput hardly depends on the skew.",
-            "nearly flat (here: at least 80 %)",
-            _nearly_flat,
-        ),
-        Claim(
-            "others-fall",
-            "That of key grouping, DKG and PKG decreases sharply.",
-            "sharply (here: to half or less)",
-            _others_fall,
-        ),
-    ),
+    claims=SKEW_CLAIMS,
 )  # fmt: skip
