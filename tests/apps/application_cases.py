@@ -1,5 +1,6 @@
 """Small data of every application, and its results in a batch and on a stream."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache, reduce
@@ -75,7 +76,9 @@ def file_stream(spark: SparkSession, spec: str, folder: Path) -> DataFrame:
     """Return a stream of two micro-batches, the halves of the data."""
     folder.mkdir()
     for number, half in enumerate(halves(table_of(spec))):
-        pq.write_table(half, folder / f"{number}.parquet")
+        path = folder / f"{number}.parquet"
+        pq.write_table(half, path)
+        os.utime(path, (number, number))  # Spark takes them in the order of their times
     reader = spark.readStream.schema(application_of(spec).schema)
     return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
