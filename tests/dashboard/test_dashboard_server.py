@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ def read_json(url: str) -> dict[str, Any]:
     with urlopen(url, timeout=10) as answer:  # noqa: S310 (our own server)
         found: dict[str, Any] = json.load(answer)
         return found
+
+
+def has_read(url: str, batches: int) -> bool:
+    return bool(read_json(url)["sequence"] == batches)
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
@@ -155,7 +160,7 @@ def test_a_folder_is_followed_while_it_grows_even_if_it_comes_later(tmp_path: Pa
         assert read_json(latest)["groupings"] == []
         for batch in range(3):
             append_event(folder, event("wrap", batch))
-            wait_for(lambda wanted=batch + 1: read_json(latest)["sequence"] == wanted)  # type: ignore[misc]
+            wait_for(partial(has_read, latest, batch + 1))
         with open_events(page.port) as watching:
             page.close()
             assert b"event: end\n" in watching.read()

@@ -97,7 +97,9 @@ def test_the_variable_asks_for_a_label_that_is_there(
     exported: dict[str, list[dict[str, str]]],
 ) -> None:
     (variable,) = [each for each in BOARD["templating"]["list"] if each["type"] == "query"]
-    metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()  # type: ignore[union-attr]
+    asked = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"])
+    assert asked is not None
+    metric, label = asked.groups()
     assert variable["query"]["query"] == variable["definition"]
     assert label in exported[metric][0]
 

@@ -1,4 +1,4 @@
-"""Run an experiment at smoke size and say which of its claims fail without a reason."""
+"""Run an experiment at smoke size and say which of its claims are not as they are expected."""
 
 from pathlib import Path
 
@@ -7,6 +7,9 @@ import pytest
 from unskew.experiments.registry import all_experiments
 from unskew.experiments.running import reproduce
 from unskew.experiments.spec import SPARK, Experiment
+
+_BY_THE_CLOCK = ("002/fig35", "002/fig36")
+"""Experiments that measure time, where a claim that is explained away may hold all the same."""
 
 
 def simulated(paper: str) -> list[pytest.ParameterSet]:
@@ -18,11 +21,13 @@ def simulated(paper: str) -> list[pytest.ParameterSet]:
     ]
 
 
-def failed_without_reason(experiment: Experiment, out: Path) -> dict[str, str]:
-    """What was measured for claims that fail though nothing explains why."""
+def unexpected(experiment: Experiment, out: Path) -> dict[str, str]:
+    """What was measured for claims that fail unexplained, or hold though it is said why not."""
     summary, _ = reproduce(experiment, "smoke", seed=0, out=out)
+    explained = {claim.name for claim in experiment.claims if claim.explanation}
     return {
-        claim["name"]: claim["measured"]
-        for claim in summary["claims"]
-        if not claim["holds"] and not claim["explanation"]
+        judged["name"]: judged["measured"]
+        for judged in summary["claims"]
+        if judged["holds"] == (judged["name"] in explained)
+        and not (judged["holds"] and experiment.id in _BY_THE_CLOCK)
     }

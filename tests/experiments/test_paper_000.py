@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.experiments.smoke_cases import failed_without_reason, simulated
+from tests.experiments.smoke_cases import simulated, unexpected
 
 from unskew.experiments.spec import Experiment
 
@@ -13,5 +13,5 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("experiment", simulated("000"))
-def test_claims_hold_unless_a_reason_is_given(experiment: Experiment, out: Path) -> None:
-    assert failed_without_reason(experiment, out) == {}
+def test_claims_hold_but_for_those_that_are_explained(experiment: Experiment, out: Path) -> None:
+    assert unexpected(experiment, out) == {}

@@ -5,6 +5,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ def latest(url: str) -> dict[str, Any]:
         return found
 
 
+def has_shown(url: str, batches: int) -> bool:
+    return bool(latest(url)["sequence"] >= batches)
+
+
 def test_a_placed_query_is_shown_and_put_on_record_as_its_epochs_have_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -53,7 +58,7 @@ def test_a_placed_query_is_shown_and_put_on_record_as_its_epochs_have_it(
     with us.watch(query, folder=tmp_path / "run", port=0, spark=spark) as watched:
         for number in range(3):
             write_file(tmp_path / "in", number)
-            wait_for(lambda wanted=number + 1: latest(watched.url)["sequence"] >= wanted)  # type: ignore[misc]
+            wait_for(partial(has_shown, watched.url, number + 1))
         (shown,) = latest(watched.url)["groupings"]
         query.stop()
         assert watched.wait(60)  # it closes with the query
@@ -83,7 +88,7 @@ def test_hot_keys_are_named_with_their_shares_and_places(
     with us.watch(query, folder=tmp_path / "run", keys=known, port=0, spark=spark) as watched:
         for number in range(2):
             write_file(tmp_path / "in", number)
-            wait_for(lambda wanted=number + 1: latest(watched.url)["sequence"] >= wanted)  # type: ignore[misc]
+            wait_for(partial(has_shown, watched.url, number + 1))
     query.stop()
     rows = spark.read.parquet(str(tmp_path / "in" / "001.parquet"))
     counted = rows.groupBy("user", sf.xxhash64("user").alias("hash")).count()

@@ -48,9 +48,11 @@ def _unskew(
         ),
     ] = False,
 ) -> None:
-    """Compare the schemes that spread a skewed stream over workers.
+    """Take the skew out of Spark jobs: find it, compare what would help, run it and watch.
 
-    [bold]Start with:[/bold]  unskew compare --workers 20 --stream zipf:keys=100k,messages=2M
+    [bold]Start with:[/bold]  unskew diagnose data.parquet --by user --workers 64
+
+    [bold]Without data:[/bold]  unskew dashboard --demo
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

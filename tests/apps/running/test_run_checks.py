@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.apps.running.run_cases import asked
@@ -28,11 +29,11 @@ MARK = Marker("wordcount", "built-in", 100)
     ids=lambda one: str(one),
 )
 def test_what_makes_no_sense_is_refused_by_name(
-    tmp_path: Path, more: dict[str, object], parameter: str
+    tmp_path: Path, more: dict[str, Any], parameter: str
 ) -> None:
     groupings = more.pop("groupings", ["key"])
     with pytest.raises(InvalidParameterError) as refused:
-        asked(tmp_path, *groupings, **more)  # type: ignore[arg-type, misc]  # any of them
+        asked(tmp_path, *groupings, **more)
     assert refused.value.parameter == parameter
 
 
