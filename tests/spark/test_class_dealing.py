@@ -10,7 +10,7 @@ from unskew.groupings.proactive_shuffle import ProactiveShuffle
 from unskew.hashing import identities
 from unskew.sketches.cost_sketch import CostSketch
 from unskew.spark._cost_machine import CostMachine
-from unskew.spark.class_dealing import class_column, deal_by_cost
+from unskew.spark.class_dealing import class_text, deal_by_cost
 from unskew.spark.cost_classes import cost_classes
 from unskew.spark.cost_messages import Schedule, matrices_of
 
@@ -51,7 +51,7 @@ def test_spark_finds_the_class_that_holds_the_estimate_of_the_sketch(df: DataFra
     schedule = schedule_for(df, [1.0] * WORKERS)
     classes, known = cost_classes(schedule.pooled), estimates(df, schedule)
     assert classes.size > 3
-    name = class_column(sf.col("identity"), MATRICES, classes).alias("class")
+    name = sf.expr(class_text("identity", MATRICES, classes)).alias("class")
     found = {row["kind"]: row["class"] for row in df.select("kind", name).distinct().collect()}
     assert found.keys() == known.keys()
     for kind, estimate in known.items():
@@ -65,7 +65,7 @@ def test_a_source_deals_each_class_in_proportion_to_speeds(
 ) -> None:
     schedule = schedule_for(df, speeds)
     classes = cost_classes(schedule.pooled)
-    name = class_column(sf.col("identity"), MATRICES, classes)
+    name = sf.expr(class_text("identity", MATRICES, classes))
     rows = df.select("id", sf.spark_partition_id().alias("source"), name.alias("class"), "identity")
     placed = deal_by_cost(rows, MATRICES, schedule)
     assert placed.rdd.getNumPartitions() == WORKERS

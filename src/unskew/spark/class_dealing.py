@@ -1,18 +1,16 @@
 """Deal each class of cost to the workers in turn, without Python where the rows are."""
 
-from typing import Any
-
 import numpy as np
 import pyspark.sql.functions as sf
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from unskew.groupings._cost_scheduler import SchedulerPhase
-from unskew.groupings.dealing import POSITION_MASK, ROW_STEP, SOURCE_STEP
+from unskew.groupings.dealing import POSITION_MASK, ROW_BITS, ROW_MASK, ROW_STEP, SOURCE_STEP
 from unskew.scheduling import one_by_one
-from unskew.spark.compiled_routing import element, row_of, source_of
 from unskew.spark.cost_classes import CostClasses, cost_classes
 from unskew.spark.cost_messages import HASH_SHIFT, Matrices, Schedule
+from unskew.spark.keys import quoted
 from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.placement import free_names, late
 
@@ -37,50 +35,54 @@ def deal_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataF
         class, while the schedule is in ``ROUND_ROBIN``.
     """
     warn_if_unchecked(df.sparkSession)
-    name, number, worker = free_names(df, 3)
+    identity, (name, number, worker) = quoted(df.columns[-1]), free_names(df, 3)
     is_known = schedule.standing.phase != SchedulerPhase.ROUND_ROBIN
     classes = cost_classes(schedule.pooled if is_known else np.zeros(matrices.shape))
     turns = turns_of(schedule.speeds)
-    numbered = (
-        late(df)
-        .withColumn(name, class_column(sf.col(df.columns[-1]), matrices, classes))
-        .withColumn(number, _number_in_class(sf.col(name), classes.size))
-    )
-    start = _start(sf.col(number), sf.col(name), schedule.round_number, turns.size)
-    turn = sf.pmod(row_of(sf.col(number)) + start, sf.lit(turns.size)).cast("int")
+    start = _start(number, name, schedule.round_number, turns.size)
+    turn = f"cast(pmod(({number} & {ROW_MASK}L) + {start}, {turns.size}) as int)"
     is_even = np.array_equal(turns, np.arange(turns.size))
-    placed = numbered.withColumn(worker, turn if is_even else element(turns, turn))
-    kept = placed.drop(name, number)
-    return kept.repartitionById(schedule.speeds.size, sf.col(worker)).drop(worker)
+    # As text: Spark reads all of it at once, and every call from Python would take its time.
+    placed = (
+        late(df)
+        .withColumn(name, sf.expr(class_text(identity, matrices, classes)))
+        .withColumn(number, sf.expr(_number_text(name, classes.size)))
+        .withColumn(worker, sf.expr(turn if is_even else _lookup(turns, turn)))
+        .drop(name, number)
+    )
+    return placed.repartitionById(schedule.speeds.size, sf.col(worker)).drop(worker)
 
 
-def class_column(identity: Column, matrices: Matrices, classes: CostClasses) -> Column:
-    """Return the class of cost (int) of each row.
+def class_text(identity: str, matrices: Matrices, classes: CostClasses) -> str:
+    """Return the class of cost (int) of each row, as an expression in SQL.
 
     Parameters
     ----------
     identity
-        A column of what `keys.identity` returns.
+        The name of a column of what `keys.identity` returns.
     matrices, classes
         The matrices, and the classes of the costs in them.
+
+    Examples
+    --------
+    >>> from unskew.groupings.proactive_shuffle import ProactiveShuffle
+    >>> from unskew.spark.cost_messages import matrices_of
+    >>> nothing_known = cost_classes(np.zeros((4, 54, 2)))
+    >>> class_text("identity", matrices_of(ProactiveShuffle(8)), nothing_known)
+    '0'
     """
     if classes.size == 1:
-        return sf.lit(0)
-    low, high = (
-        identity.bitwiseAND(sf.lit(POSITION_MASK)),
-        sf.shiftrightunsigned(identity, 32),
-    )
+        return "0"
+    low, high = f"({identity} & {POSITION_MASK}L)", f"shiftrightunsigned({identity}, 32)"
     found = []
     for (first, second, added), codes in zip(
         (matrices.parameters >> HASH_SHIFT).tolist(), classes.codes, strict=True
     ):
-        bits = (low * sf.lit(first) + high * sf.lit(second) + sf.lit(added)).bitwiseAND(
-            sf.lit(POSITION_MASK)
-        )
-        column = sf.shiftrightunsigned(bits * sf.lit(matrices.columns), 32).cast("int")
-        found.append(element(codes, column))
-    fewest = sf.least(*found) if len(found) > 1 else found[0]
-    return sf.pmod(fewest, sf.lit(classes.size))
+        bits = f"(({low} * {first}L + {high} * {second}L + {added}L) & {POSITION_MASK}L)"
+        column = f"cast(shiftrightunsigned({bits} * {matrices.columns}L, 32) as int)"
+        found.append(_lookup(codes, column))
+    fewest = f"least({', '.join(found)})" if len(found) > 1 else found[0]
+    return f"{fewest} % {classes.size}"
 
 
 def turns_of(speeds: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -108,25 +110,25 @@ def turns_of(speeds: NDArray[np.float64]) -> NDArray[np.int32]:
     return one_by_one(np.ones(size), workers, capacity=1.0 / speeds)
 
 
-def _number_in_class(name: Column, n_classes: int) -> Column:
+def _number_text(name: str, n_classes: int) -> str:
     """Return the number of the row among those of its class and source, and of its source.
 
     Each mention of Spark's function counts by itself, and only those rows that come to it.
     """
-    number: Any = sf
-    for one in range(n_classes - 1):
-        number = number.when(name == one, sf.monotonically_increasing_id())
+    count = "monotonically_increasing_id()"
     if n_classes == 1:
-        return sf.monotonically_increasing_id()
-    counted: Column = number.otherwise(sf.monotonically_increasing_id())
-    return counted
+        return count
+    cases = " ".join(f"WHEN {one} THEN {count}" for one in range(n_classes - 1))
+    return f"CASE {name} {cases} ELSE {count} END"
 
 
-def _start(number: Column, name: Column, round_number: int, n_turns: int) -> Column:
+def _start(number: str, name: str, round_number: int, n_turns: int) -> str:
     """Return with which turn a class begins: what is left over of each shall meet others."""
-    place = (
-        source_of(number) * sf.lit(SOURCE_STEP)
-        + name.cast("bigint") * sf.lit(ROW_STEP)
-        + sf.lit(round_number * _ROUND_STEP & POSITION_MASK)
-    )
-    return sf.shiftrightunsigned(place.bitwiseAND(sf.lit(POSITION_MASK)) * sf.lit(n_turns), 32)
+    source, first = f"shiftrightunsigned({number}, {ROW_BITS})", round_number * _ROUND_STEP
+    place = f"{source} * {SOURCE_STEP}L + {name} * {ROW_STEP}L + {first & POSITION_MASK}L"
+    return f"shiftrightunsigned((({place}) & {POSITION_MASK}L) * {n_turns}L, 32)"
+
+
+def _lookup(values: NDArray[np.integer], at: str) -> str:
+    """Return what stands at a place, see `compiled_routing.element`."""
+    return f"get(cast(split('{','.join(map(str, values.tolist()))}', ',') as array<int>), {at})"

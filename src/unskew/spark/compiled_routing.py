@@ -57,13 +57,13 @@ def worker_column(identity: Column, plan: Plan, *, position: Column | None = Non
     slots = slots_of(fine.hot_ids, fine.slot_member, fine.slot_workers.size)
     order = np.argsort(slots, kind="stable")  # as in the index
     index, dealing = index_plan(fine), dealing_of(fine)
-    code = element(index.slot_codes, slot_column(identity, fine.slot_workers.size))
+    code = _element(index.slot_codes, slot_column(identity, fine.slot_workers.size))
     # Hot keys first: only what the first condition has twice, as this one has the identity, does
     # Spark compute once a row; after `code >= 0` it would hash the key anew at every mention.
     worker: Any = sf
     for depth in range(int(np.unique(slots, return_counts=True)[1].max())):
         entry = sf.lit(depth - 1) - code  # below 0 where the slot has no hot key: finds nothing
-        is_it = element(index.hot_ids.view(np.int64), entry, "bigint") == identity
+        is_it = _element(index.hot_ids.view(np.int64), entry, "bigint") == identity
         worker = worker.when(is_it, _dealt(dealing, order, entry, position))
     placed: Column = worker.when(code >= 0, code).otherwise(_slot_worker(identity, plan))
     return placed
@@ -79,8 +79,8 @@ def number_position(row_number: Column) -> Column:
         function itself, inside an expression, would count only those rows for which it is
         evaluated.
     """
-    rows = row_of(row_number) * sf.lit(ROW_STEP)
-    return (rows + source_of(row_number) * sf.lit(SOURCE_STEP)).bitwiseAND(sf.lit(POSITION_MASK))
+    rows = _row(row_number) * sf.lit(ROW_STEP)
+    return (rows + _source(row_number) * sf.lit(SOURCE_STEP)).bitwiseAND(sf.lit(POSITION_MASK))
 
 
 def round_robin_column(n_workers: int, row_number: Column) -> Column:
@@ -93,7 +93,7 @@ def round_robin_column(n_workers: int, row_number: Column) -> Column:
     row_number
         A column of ``monotonically_increasing_id()``.
     """
-    return sf.pmod(row_of(row_number) + source_of(row_number), sf.lit(n_workers)).cast("int")
+    return sf.pmod(_row(row_number) + _source(row_number), sf.lit(n_workers)).cast("int")
 
 
 def check_plan(plan: Plan) -> None:
@@ -121,7 +121,7 @@ def _slot_worker(identity: Column, plan: Plan) -> Column:
     slot = slot_column(identity, plan.slot_workers.size)
     if np.array_equal(plan.slot_workers, np.arange(plan.slot_workers.size)):
         return slot
-    return element(plan.slot_workers, slot)
+    return _element(plan.slot_workers, slot)
 
 
 def slot_column(identity: Column, n_slots: int) -> Column:
@@ -139,23 +139,21 @@ def _dealt(
     dealing: Dealing, order: NDArray[np.int64], entry: Column, position: Column | None
 ) -> Column:
     if position is None:
-        return element(dealing.entries[dealing.starts[order]], entry)
-    size = element(dealing.sizes[order], entry, "bigint")
+        return _element(dealing.entries[dealing.starts[order]], entry)
+    size = _element(dealing.sizes[order], entry, "bigint")
     step = sf.shiftrightunsigned(position * size, 32).cast("int")
-    return element(dealing.entries, element(dealing.starts[order], entry) + step)
+    return _element(dealing.entries, _element(dealing.starts[order], entry) + step)
 
 
-def row_of(row_number: Column) -> Column:
-    """Return the number of the row in its source, of ``monotonically_increasing_id()``."""
+def _row(row_number: Column) -> Column:
     return row_number.bitwiseAND(sf.lit(ROW_MASK).cast("bigint"))
 
 
-def source_of(row_number: Column) -> Column:
-    """Return the number of its source, of ``monotonically_increasing_id()``."""
+def _source(row_number: Column) -> Column:
     return sf.shiftrightunsigned(row_number, ROW_BITS)
 
 
-def element(values: NDArray[np.integer], at: Column, kind: str = "int") -> Column:
+def _element(values: NDArray[np.integer], at: Column, kind: str = "int") -> Column:
     """Look up ``values[at]`` in constant time.
 
     The text is read once, when the query is optimised; an ``array`` of so many literals would

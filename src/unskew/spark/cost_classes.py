@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unskew.sketches.cost_sketch import COST, COUNT, mean_cost
 
 MOST_CLASSES = 16
-_FINEST = 1.05
+_FINEST = 1.25
 _NEGLIGIBLE = 0.01
 
 
