@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 import unskew.spark as us
 from benchmarks._timing import show
 from benchmarks.spark_proactive import CLASSES, IN_TURN, MEAN_SECONDS, PROACTIVE, SOURCES
+from benchmarks.spark_proactive_streams import began
 from unskew.spark.epochs import read_epochs
 
 # Spark's Python workers cannot import this file.
@@ -117,12 +117,12 @@ def _run(
         # What starts, loads and compiles shall not make rows wait that are counted.
         _write(source, 0, _kinds(rng, WARMING_ROWS * workers), 0.0, 1.0)
         query.processAllAvailable()
-        began = time.time()
-        _feed(source, rng, rate, LEARNING + seconds, began)
+        start = time.time()
+        _feed(source, rng, rate, LEARNING + seconds, start)
         query.processAllAvailable()
         query.stop()
         ends = {one.batchId: _end(one) for one in query.recentProgress if one.numInputRows}
-        measured = _measured(spark.table("arrivals"), ends, workers, began + LEARNING)
+        measured = _measured(spark.table("arrivals"), ends, workers, start + LEARNING)
         epochs = read_epochs(plans) if name == PROACTIVE else []
         messages = sum(epoch.messages or 0 for epoch in epochs)
         rows = sum(epoch.rows for epoch in epochs)
@@ -130,11 +130,11 @@ def _run(
         return measured._replace(rows_a_message=rows / messages if messages else 0.0)
 
 
-def _feed(source: Path, rng: np.random.Generator, rate: int, seconds: int, began: float) -> None:
+def _feed(source: Path, rng: np.random.Generator, rate: int, seconds: int, start: float) -> None:
     """Write a file of rows whenever they have arrived, on time whatever the query does."""
     a_file = round(rate * FILE_SECONDS)
     for number in range(int(seconds / FILE_SECONDS)):
-        first = began + number * FILE_SECONDS
+        first = start + number * FILE_SECONDS
         time.sleep(max(first + FILE_SECONDS - time.time(), 0.0))
         _write(source, number + 1, _kinds(rng, a_file), first, FILE_SECONDS / a_file)
 
@@ -178,8 +178,7 @@ def _sleep_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _end(progress: Any) -> float:
-    began = datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
-    return began + float(progress.durationMs["triggerExecution"]) / 1000
+    return began(progress) + float(progress.durationMs["triggerExecution"]) / 1000
 
 
 def _measured(table: DataFrame, ends: dict[int, float], workers: int, since: float) -> Measured:
