@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from unskew.groupings._cost_scheduler import SchedulerPhase
-from unskew.groupings.dealing import POSITION_MASK, ROW_BITS, ROW_MASK, ROW_STEP, SOURCE_STEP
+from unskew.groupings.dealing import POSITION_MASK, ROW_BITS, ROW_MASK
 from unskew.scheduling import one_by_one
 from unskew.spark.cost_classes import CostClasses, cost_classes
 from unskew.spark.cost_messages import HASH_SHIFT, Matrices, Schedule
@@ -15,7 +15,9 @@ from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.placement import free_names, late
 
 _ENTRIES_A_WORKER, _MOST_ENTRIES = 256, 65_536
-_ROUND_STEP = 2_654_435_769  # 2³² times the golden ratio's part behind the point
+# How far apart sources, classes and rounds begin, as shares of all turns times 2³²: the parts behind
+# the point of the golden ratio, of √2 and of √3 repeat late, and not together.
+_SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134_277
 
 
 def deal_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataFrame:
@@ -125,7 +127,7 @@ def _number_text(name: str, n_classes: int) -> str:
 def _start(number: str, name: str, round_number: int, n_turns: int) -> str:
     """Return with which turn a class begins: what is left over of each shall meet others."""
     source, first = f"shiftrightunsigned({number}, {ROW_BITS})", round_number * _ROUND_STEP
-    place = f"{source} * {SOURCE_STEP}L + {name} * {ROW_STEP}L + {first & POSITION_MASK}L"
+    place = f"{source} * {_SOURCE_STEP}L + {name} * {_CLASS_STEP}L + {first & POSITION_MASK}L"
     return f"shiftrightunsigned((({place}) & {POSITION_MASK}L) * {n_turns}L, 32)"
 
 
