@@ -15,8 +15,8 @@ from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.placement import free_names, late
 
 _ENTRIES_A_WORKER, _MOST_ENTRIES = 256, 65_536
-# How far apart sources, classes and rounds begin, as shares of all turns times 2³²: the parts behind
-# the point of the golden ratio, of √2 and of √3 repeat late, and not together.
+# How far apart sources, classes and rounds begin, as shares of all turns times 2³²: what stands
+# behind the point in the golden ratio, √2 and √3 repeats late, and not together.
 _SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134_277
 
 
