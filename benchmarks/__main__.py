@@ -15,6 +15,7 @@ BENCHMARKS = (
     "spark_watching",
     "spark_proactive",
     "spark_proactive_streams",
+    "spark_proactive_arrivals",
     "applications",
 )
 

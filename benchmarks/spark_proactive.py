@@ -3,7 +3,7 @@
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ CLASSES = (("slow", 0.025, 2), ("middle", 0.005, 8), ("fast", 0.001, 90))
 """Name, seconds and percent of the rows."""
 MEAN_SECONDS = sum(seconds * percent for _, seconds, percent in CLASSES) / 100
 
-Work = Callable[[Row], tuple[int, float]]
+Work = Callable[[Row], tuple[int, float, float]]
 
 
 class Run(NamedTuple):
@@ -40,6 +40,8 @@ class Run(NamedTuple):
     learning: float
     seconds: float
     busy: list[float]
+    mean_end: float
+    """When a row was done since the job began, the mean over all rows."""
 
     @property
     def to_ideal(self) -> float:
@@ -139,33 +141,36 @@ def _compare(
                 run = _run(df, name, cost_by, work, n_workers, seed=number)
                 if number:  # the first compiles and warms
                     done.append(run)
-        base = statistics.median(run.seconds for run in runs[IN_TURN])
-        table += [_line(n_workers, name, done, base) for name, done in runs.items()]
+        table += [_line(n_workers, name, done, runs[IN_TURN]) for name, done in runs.items()]
     columns = [
         "workers",
         "rows go",
-        "learning s",
+        "learnt in",
         "job s",
         "÷ in turn",
         "÷ ideal",
         "busiest ÷ mean",
+        "mean end s",
+        "÷ in turn",
     ]
     show(f"{title}; median of {rounds}", columns, table)
 
 
-def _line(workers: int, name: str, runs: list[Run], base: float) -> list[str]:
-    def middle(values: list[float]) -> float:
+def _line(workers: int, name: str, runs: list[Run], base: list[Run]) -> list[str]:
+    def middle(values: Iterable[float]) -> float:
         return statistics.median(values)
 
-    seconds = middle([run.seconds for run in runs])
+    seconds, end = middle(run.seconds for run in runs), middle(run.mean_end for run in runs)
     return [
         f"{workers}",
         name,
-        f"{middle([run.learning for run in runs]):.2f}",
+        f"{middle(run.learning for run in runs):.2f}",
         f"{seconds:.2f}",
-        f"{seconds / base:.3f}",
-        f"{middle([run.to_ideal for run in runs]):.3f}",
-        f"{middle([run.evenness for run in runs]):.3f}",
+        f"{seconds / middle(run.seconds for run in base):.3f}",
+        f"{middle(run.to_ideal for run in runs):.3f}",
+        f"{middle(run.evenness for run in runs):.3f}",
+        f"{end:.2f}",
+        f"{end / middle(run.mean_end for run in base):.3f}",
     ]
 
 
@@ -174,16 +179,23 @@ def _run(df: DataFrame, grouping: str, cost_by: str, work: Work, workers: int, s
     out = map_rows(
         df,
         work,
-        "worker int, seconds double",
+        "worker int, seconds double, end double",
         cost_by=cost_by,
         workers=workers,
         grouping=grouping,
         seed=seed,
     )
-    learned = time.perf_counter()
-    done = out.groupBy("worker").agg(sf.sum("seconds").alias("seconds")).collect()
+    learned, began = time.perf_counter(), time.time()
+    sums = [
+        sf.sum("seconds").alias("seconds"),
+        sf.sum("end").alias("end"),
+        sf.count("*").alias("n"),
+    ]
+    done = out.groupBy("worker").agg(*sums).collect()
     ended = time.perf_counter()
-    return Run(learned - start, ended - learned, [row["seconds"] for row in done])
+    mean_end = sum(row["end"] for row in done) / sum(row["one"] for row in done) - began
+    busy = [row["seconds"] for row in done]
+    return Run(learned - start, ended - learned, busy, mean_end)
 
 
 def _rows(spark: SparkSession, count: int) -> DataFrame:
@@ -202,24 +214,24 @@ def _kind(chance: Column) -> Column:
     return kind
 
 
-def _sleep(row: Row) -> tuple[int, float]:
+def _sleep(row: Row) -> tuple[int, float, float]:
     return _slept(row, lambda _: 1.0)
 
 
-def _sleep_ten_times(row: Row) -> tuple[int, float]:
+def _sleep_ten_times(row: Row) -> tuple[int, float, float]:
     return _slept(row, lambda _: 10.0)
 
 
-def _sleep_longer_on_worker_0(row: Row) -> tuple[int, float]:
+def _sleep_longer_on_worker_0(row: Row) -> tuple[int, float, float]:
     return _slept(row, lambda worker: 2.0 if worker == 0 else 1.0)
 
 
-def _slept(row: Row, factor: Callable[[int], float]) -> tuple[int, float]:
+def _slept(row: Row, factor: Callable[[int], float]) -> tuple[int, float, float]:
     start = time.perf_counter()
     context = TaskContext.get()
     worker = 0 if context is None else context.partitionId()
     time.sleep(factor(worker) * next(seconds for name, seconds, _ in CLASSES if name == row.kind))
-    return worker, time.perf_counter() - start
+    return worker, time.perf_counter() - start, time.time()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,7 +25,9 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 Classes: TypeAlias = Sequence[tuple[str, float, int]]
 
-ROWS_A_WORKER, LEARNING, COUNTED, AFTER_CHANGE = 1000, 5, 8, 7
+LEARNING, AFTER_CHANGE, ROWS_AT_CHANGE = 5, 7, 1000
+STEADY = ((125, 30), (1000, 8))
+"""Rows a worker, and how many micro-batches of them are counted."""
 CHANGED = (("slow", 0.005, 2), ("middle", 0.025, 8), ("fast", 0.001, 90))
 """What the classes cost after a change: two have changed places."""
 FEWEST_ROWS_A_MESSAGE = 300
@@ -42,6 +45,8 @@ class Batch(NamedTuple):
     """One micro-batch: what it took beside what its workers did."""
 
     seconds: float
+    mean_end: float
+    """When a row was worked on since the micro-batch began, the mean over its rows."""
     busy: list[float]
     epoch: Epoch | None
 
@@ -56,7 +61,7 @@ class Batch(NamedTuple):
         return self.seconds * len(self.busy) / sum(self.busy)
 
 
-def main(rows_a_worker: int = ROWS_A_WORKER, counted: int = COUNTED) -> None:
+def main() -> None:
     """Feed micro-batches of sleeping work to two queries in turn."""
     config: dict[str, Any] = {
         "spark.driver.memory": "2g",
@@ -69,8 +74,9 @@ def main(rows_a_worker: int = ROWS_A_WORKER, counted: int = COUNTED) -> None:
     }
     spark = us.session(master="local[8]", **config)
     spark.sparkContext.setLogLevel("ERROR")
-    _steady(spark, (2, 4, 8), rows_a_worker, counted)
-    _changing(spark, 8, rows_a_worker)
+    for rows_a_worker, counted in STEADY:
+        _steady(spark, (2, 4, 8), rows_a_worker, counted)
+    _changing(spark, 8, ROWS_AT_CHANGE)
     spark.stop()
 
 
@@ -79,37 +85,44 @@ def _steady(spark: SparkSession, workers: tuple[int, ...], rows: int, counted: i
     for n_workers in workers:
         costs = [CLASSES] * (LEARNING + counted)
         runs = {name: done[LEARNING:] for name, done in _run(spark, n_workers, rows, costs).items()}
-        base = statistics.mean(one.seconds for one in runs[IN_TURN])
-        table += [_line(n_workers, name, done, base) for name, done in runs.items()]
+        table += [_line(n_workers, name, done, runs[IN_TURN]) for name, done in runs.items()]
     title = f"micro-batches of {rows:,} rows a worker of 25 / 5 / 1 ms, mean of {counted}"
     columns = [
         "workers",
         "rows go",
-        "completion s",
+        "batch s",
+        "÷ in turn",
+        "mean end s",
         "÷ in turn",
         "÷ ideal",
         "busiest ÷ mean",
-        "rows a message",
-        f"≥ {FEWEST_ROWS_A_MESSAGE}",
+        f"rows a message ≥ {FEWEST_ROWS_A_MESSAGE}",
     ]
     show(title, columns, table)
 
 
-def _line(workers: int, name: str, batches: list[Batch], base: float) -> list[str]:
-    seconds = statistics.mean(one.seconds for one in batches)
+def _line(workers: int, name: str, batches: list[Batch], base: list[Batch]) -> list[str]:
+    seconds, end = (statistics.mean(values) for values in _times(batches))
+    base_seconds, base_end = (statistics.mean(values) for values in _times(base))
     epochs = [one.epoch for one in batches if one.epoch is not None]
     messages = sum(epoch.messages or 0 for epoch in epochs)
-    each = sum(epoch.rows for epoch in epochs) / messages if messages else 0.0
+    each = sum(epoch.rows for epoch in epochs) / max(messages, 1)
+    is_few = each >= FEWEST_ROWS_A_MESSAGE
     return [
         f"{workers}",
         name,
         f"{seconds:.2f}",
-        f"{seconds / base:.3f}",
+        f"{seconds / base_seconds:.3f}",
+        f"{end:.3f}",
+        f"{end / base_end:.3f}",
         f"{statistics.mean(one.to_ideal for one in batches):.3f}",
         f"{statistics.mean(one.evenness for one in batches):.3f}",
-        f"{each:,.0f}" if epochs else "",
-        ("✓" if each >= FEWEST_ROWS_A_MESSAGE or not messages else "✗") if epochs else "",
+        f"{each:,.0f} {'✓' if is_few else '✗'}" if epochs else "",
     ]
+
+
+def _times(batches: list[Batch]) -> tuple[list[float], list[float]]:
+    return [one.seconds for one in batches], [one.mean_end for one in batches]
 
 
 def _changing(spark: SparkSession, workers: int, rows: int) -> None:
@@ -174,7 +187,7 @@ def _start(spark: SparkSession, folder: Path, grouping: str, name: str, workers:
     out = us.map_rows(
         reader.option("maxFilesPerTrigger", 1).csv(str(source)),
         _sleep,
-        "batch int, worker int, seconds double",
+        "batch int, worker int, seconds double, ended double",
         cost_by="kind",
         workers=workers,
         grouping=grouping,
@@ -184,12 +197,12 @@ def _start(spark: SparkSession, folder: Path, grouping: str, name: str, workers:
     return Stream(sink.start(), source, plans)
 
 
-def _sleep(row: Row) -> tuple[int, int, float]:
+def _sleep(row: Row) -> tuple[int, int, float, float]:
     start = time.perf_counter()
     context = TaskContext.get()
     time.sleep(row.seconds)
     worker = 0 if context is None else context.partitionId()
-    return row.batch, worker, time.perf_counter() - start
+    return row.batch, worker, time.perf_counter() - start, time.time()
 
 
 def _text(rows: int, number: int, classes: Classes) -> str:
@@ -210,15 +223,26 @@ def _feed(stream: Stream, text: str, number: int) -> None:
 
 def _batches(spark: SparkSession, stream: Stream, name: str, workers: int) -> list[Batch]:
     progress = [one for one in stream.query.recentProgress if one.numInputRows]
-    found = spark.table(name).groupBy("batch", "worker").agg(sf.sum("seconds").alias("busy"))
-    busy = [[0.0] * workers for _ in progress]
-    for row in found.collect():
-        busy[row["batch"]][row["worker"]] = row["busy"]
+    sums = [sf.sum(column).alias(column) for column in ("seconds", "ended")]
+    found = spark.table(name).groupBy("batch", "worker").agg(*sums).collect()
+    busy, ended = ([[0.0] * workers for _ in progress] for _ in range(2))
+    for row in found:
+        busy[row["batch"]][row["worker"]] = row["seconds"]
+        ended[row["batch"]][row["worker"]] = row["ended"]
     spark.sql(f"DROP VIEW {name}")
     epochs = read_epochs(stream.plans) if stream.plans else [None] * len(progress)
     seconds = [one.durationMs["triggerExecution"] / 1000 for one in progress]
-    return [Batch(*one) for one in zip(seconds, busy, epochs, strict=True)]
+    ends = [
+        sum(of_workers) / one.numInputRows - began(one)
+        for of_workers, one in zip(ended, progress, strict=True)
+    ]
+    return [Batch(*one) for one in zip(seconds, ends, busy, epochs, strict=True)]
+
+
+def began(progress: Any) -> float:
+    """Return when a micro-batch began, in seconds since 1970."""
+    return datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -107,6 +107,12 @@ def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame) -> None:
     assert content(wholes) == content(plain(rows))
 
 
+def test_measured_work_gives_the_plain_group_by(rows: DataFrame) -> None:
+    grouped = us.group_by(rows, "user", WORKERS, weight="measured")
+    means = grouped.apply(us.Mean("amount"), "mean double")
+    assert content(means) == content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
+
+
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
 def test_a_salt_keeps_every_row_and_merges_to_the_plain_group_by(
     rows: DataFrame, grouping: str

@@ -94,6 +94,21 @@ def test_the_phases_are_those_of_the_paper() -> None:
     assert control.phase == SchedulerPhase.RUN
 
 
+@pytest.mark.parametrize(
+    ("cost", "phase"), [(0.0253, SchedulerPhase.RUN), (0.05, SchedulerPhase.SEND_ALL)], ids=str
+)
+def test_only_a_report_that_changes_estimates_asks_the_workers(
+    cost: float, phase: SchedulerPhase
+) -> None:
+    control = CostControl(WORKERS, MATRICES)
+    learn(control, [(7, 0.025), (8, 0.001)] * 18, rounds=2)
+    learn(control, [], rounds=1)
+    # The pattern of what a worker says is another one; what rows cost may be the same.
+    report = learn(control, [(7, cost), (8, 0.001), (7, cost)] * 18, rounds=1)
+    assert 0 < report.messages <= WORKERS  # reports, and no request
+    assert control.phase == phase
+
+
 def test_a_worker_that_never_gets_a_row_is_not_waited_for() -> None:
     control = CostControl(WORKERS, MATRICES)
     machine = CostMachine(1, MATRICES, None)

@@ -15,9 +15,10 @@ from unskew.groupings._cost_scheduler import SchedulerPhase
 from unskew.groupings.proactive_shuffle import ProactiveShuffle
 from unskew.spark._task import partition_number
 from unskew.spark._timed_step import IdentifiedBatch, Listener, TimedStep
+from unskew.spark.class_dealing import deal_by_cost
 from unskew.spark.cost_control import CostControl, RoundReport
-from unskew.spark.cost_messages import GivenControl, matrices_of
-from unskew.spark.cost_rounds import learn_costs, place_by_schedule
+from unskew.spark.cost_messages import matrices_of
+from unskew.spark.cost_rounds import learn_costs
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -63,7 +64,7 @@ def learned(df: DataFrame, told: Told) -> tuple[dict[tuple[int, int], int], list
     control = CostControl(WORKERS, MATRICES)
     reports = learn_costs(df, ToldCosts(told), control, MATRICES, PART, seed=1)
     assert control.phase != SchedulerPhase.ROUND_ROBIN
-    placed = place_by_schedule(df, WORKERS, MATRICES, GivenControl(control.control()))
+    placed = deal_by_cost(df, MATRICES, control.control().schedule)
     counts = placed.groupBy(sf.spark_partition_id().alias("worker"), "kind").count().collect()
     return {(row["worker"], row["kind"]): row["count"] for row in counts}, reports
 

@@ -139,8 +139,21 @@ def take_in_report(
     state: SchedulerState, worker: int, number: int, cells: NDArray[np.float64]
 ) -> None:
     """Use a worker's new matrices; a report older than the last one is ignored."""
+    if note_report(state, worker, number, cells):
+        start_epoch(state)
+
+
+@compiled
+def note_report(
+    state: SchedulerState, worker: int, number: int, cells: NDArray[np.float64]
+) -> bool:
+    """Use a worker's new matrices; return whether the paper would now start an epoch.
+
+    Not so for a report older than the last one, which is ignored, and while some worker has still
+    to report for the first time.
+    """
     if number <= state.last_reports[worker]:
-        return
+        return False
     registers = state.registers
     first = state.last_reports[worker] == 0
     state.cells[worker] = cells
@@ -148,9 +161,8 @@ def take_in_report(
     state.last_reports[worker] = number
     if registers[_PHASE] == _ROUND_ROBIN:
         registers[_TO_HEAR] -= 1 if first else 0
-        if registers[_TO_HEAR] > 0:
-            return
-    start_epoch(state)
+        return bool(registers[_TO_HEAR] <= 0)
+    return True
 
 
 def ask_all(state: SchedulerState) -> None:

@@ -38,6 +38,7 @@ def shipped(step: Step) -> Step:
 
         try:
             run = pickle.loads(packed)  # noqa: S301 (our own step, packed by our own driver)
+            from unskew.spark._loaded_for_good import rest_what_is_loaded
         except (ImportError, AttributeError) as error:
             raise ImportError(
                 f"unskew: this step cannot start with {sys.executable} ({type(error).__name__}: "
@@ -45,6 +46,7 @@ def shipped(step: Step) -> Step:
                 "version of the driver, its libraries, and what your own functions import. Hint: "
                 "see docs/cluster.md, for instance spark-submit --archives env.tar.gz#env"
             ) from error
+        rest_what_is_loaded()
         yield from run(batches)
 
     unpack_and_run.__name__ = step.__name__  # by which Spark calls a column

@@ -16,6 +16,9 @@ from unskew.hashing import Ids
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
+HASH_SHIFT = np.uint64(32)
+"""By how many bits the numbers of a hash function are shifted, see `Matrices`."""
+
 
 class DamagedMessageError(ValueError):
     """Bytes that no message was ever written as."""
@@ -26,7 +29,7 @@ class Matrices(NamedTuple):
 
     settings: Settings
     parameters: Ids
-    """Their hash functions, one a row."""
+    """Their hash functions, one a row: three numbers below 2³², times 2³²."""
     columns: int
 
     @property
@@ -38,11 +41,18 @@ class Matrices(NamedTuple):
 def matrices_of(grouping: ProactiveShuffle) -> Matrices:
     """Return those that a grouping was made for.
 
+    Their hash functions are so small that Spark can evaluate them, too: where bigints overflow it
+    raises an error, so all sums stay below 2⁶³. Since identities are hashes already, no more of a
+    function is needed than that it is another one in every row.
+
     >>> matrices_of(ProactiveShuffle(8)).shape
     (4, 54, 2)
     """
     machines = grouping.machines
-    return Matrices(machines.settings, machines.parameters, machines.scheduler.cells.shape[2])
+    parameters = machines.parameters >> HASH_SHIFT
+    parameters[:, :2] = parameters[:, :2] >> np.uint64(2) | np.uint64(1)
+    columns = machines.scheduler.cells.shape[2]
+    return Matrices(machines.settings, parameters << HASH_SHIFT, columns)
 
 
 class Standing(NamedTuple):

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -16,19 +15,11 @@ from unskew.spark._timed_step import (
     results_of,
 )
 from unskew.spark.arrow_steps import map_in_arrow
+from unskew.spark.class_dealing import deal_by_cost
 from unskew.spark.cost_control import CostControl, RoundReport
 from unskew.spark.cost_epochs import cost_fields, work_in
-from unskew.spark.cost_messages import (
-    ControlSource,
-    GivenControl,
-    Matrices,
-    matrices_of,
-    work_done_from,
-)
-from unskew.spark.cost_routing import scheduled_worker
+from unskew.spark.cost_messages import GivenControl, Matrices, matrices_of, work_done_from
 from unskew.spark.loads import Loads
-from unskew.spark.lost_executors import warn_if_unchecked
-from unskew.spark.placement import free_names
 from unskew.spark.work_stats import map_with_stats
 
 _LARGEST_PART = 20
@@ -86,7 +77,7 @@ def learned_batch(
         return None
     control = CostControl(workers, matrices)
     rounds = learn_costs(keyed, step, control, matrices, part, seed)
-    placed = place_by_schedule(keyed, workers, matrices, GivenControl(control.control()))
+    placed = deal_by_cost(keyed, matrices, control.control().schedule)
     return LearnedBatch(placed, control, matrices, rounds)
 
 
@@ -122,19 +113,9 @@ def learn_costs(
     reports = []
     for number in range(_ROUNDS):
         sample = df.sample(fraction=part / _ROUNDS, seed=seed + number)
-        source = GivenControl(control.control())
-        placed = place_by_schedule(sample, control.workers, matrices, source)
-        measures = measures_of(step, df.columns[:-1], matrices, source)
+        now = control.control()
+        placed = deal_by_cost(sample, matrices, now.schedule)
+        measures = measures_of(step, df.columns[:-1], matrices, GivenControl(now))
         done = map_in_arrow(placed, measures, f"{WORK_DONE} binary").toArrow()[WORK_DONE]
         reports.append(control.take(work_done_from(one) for one in done.to_pylist()))
     return reports
-
-
-def place_by_schedule(
-    df: DataFrame, workers: int, matrices: Matrices, source: ControlSource
-) -> DataFrame:
-    """Return ``df``, whose last column is the identity, with each row where the schedule says."""
-    name = free_names(df, 1)[0]
-    warn_if_unchecked(df.sparkSession)
-    worker = scheduled_worker(sf.col(df.columns[-1]), workers, matrices, source)
-    return df.withColumn(name, worker).repartitionById(workers, sf.col(name)).drop(name)

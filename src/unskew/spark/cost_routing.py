@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyspark.sql.functions as sf
 from numpy.typing import NDArray
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.functions import arrow_udf
 
 from unskew._compiled import compiled
@@ -17,6 +18,8 @@ from unskew.sketches.count_min import columns_of
 from unskew.spark._shipping import shipped
 from unskew.spark._task import partition_number
 from unskew.spark.cost_messages import ControlSource, Matrices, Schedule
+from unskew.spark.lost_executors import warn_if_unchecked
+from unskew.spark.placement import free_names
 
 _ROW_SECONDS = 1e-6
 _SOURCE_STRIDE, _ROUND_STRIDE = 0.6180339887498949, 0.41421356237309515
@@ -54,6 +57,16 @@ def scheduled_worker(
     # Given twice, and sent once: the optimiser would put what is used but once back in its place.
     worker: Column = udf(identity, identity)
     return worker
+
+
+def place_by_schedule(
+    df: DataFrame, workers: int, matrices: Matrices, source: ControlSource
+) -> DataFrame:
+    """Return ``df``, whose last column is the identity, with each row where the schedule says."""
+    name = free_names(df, 1)[0]
+    warn_if_unchecked(df.sparkSession)
+    worker = scheduled_worker(sf.col(df.columns[-1]), workers, matrices, source)
+    return df.withColumn(name, worker).repartitionById(workers, sf.col(name)).drop(name)
 
 
 class RowDealer:

@@ -17,7 +17,7 @@ from unskew.spark.control_file import ControlFile
 from unskew.spark.cost_control import CostControl, RoundReport
 from unskew.spark.cost_epochs import cost_fields, work_in
 from unskew.spark.cost_messages import NO_ROUND, Matrices, matrices_of
-from unskew.spark.cost_rounds import place_by_schedule
+from unskew.spark.cost_routing import place_by_schedule
 from unskew.spark.epochs import Epoch, append_epoch
 from unskew.spark.plan_listener import follow
 from unskew.spark.saved_plans import check_local_path, key_types

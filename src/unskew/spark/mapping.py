@@ -49,8 +49,8 @@ def map_rows(
 
     The result has the same rows as a plain map, in any order. A batch first runs ``function`` on a
     small sample of the rows, in this call, to learn what they cost; what it returns there is thrown
-    away. Then each row goes to the worker with the least estimated work. A stream learns while it
-    runs: each micro-batch is scheduled by what those before have cost.
+    away. Then rows of like cost are dealt to the workers in turn. A stream learns while it runs:
+    each row of a micro-batch goes to the worker with the least work, as those before have cost.
 
     Parameters
     ----------

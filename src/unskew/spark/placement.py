@@ -130,7 +130,7 @@ def route(
     workers = check_int("balance", "workers", workers, minimum=1)
     check_choice("balance", "learn", learn, WAYS)
     key, chosen = identity(df, by), check_deal_by(df, deal_by)
-    rows = _late(df)
+    rows = late(df)
     if isinstance(plan, SavedPlan):
         names = check_by(df, by)
         plan = plan.plan_for(names, workers, types=key_types(df, names))
@@ -208,7 +208,7 @@ def check_plan_for(plan: Plan, workers: int) -> Plan:
     return plan
 
 
-def _late(df: DataFrame) -> DataFrame:
+def late(df: DataFrame) -> DataFrame:
     """Keep rows that the driver holds from being routed before the plan's tables are read.
 
     Spark computes columns of such rows while it optimises, at first with tables that are still

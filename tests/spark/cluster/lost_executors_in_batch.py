@@ -1,5 +1,6 @@
 """Kill an executor while rows are routed, and while they are worked on: a driver program."""
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop, work_folder
@@ -7,16 +8,23 @@ from tests.spark.cluster.trap import Trap, trapped
 from tests.spark.cluster.trapped_totals import TrappedTotals
 
 import unskew.spark as us
+from unskew.groupings._cost_scheduler import SchedulerPhase
 from unskew.groupings.plan import Plan
+from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.sketches.cost_sketch import COST
+from unskew.spark.class_dealing import deal_by_cost
+from unskew.spark.cost_messages import Schedule, matrices_of
 from unskew.spark.keys import identity
 from unskew.spark.learning import learn_plan
 from unskew.spark.schemes import grouping_for
 
 WORKERS = 4
+COSTS = "costs"
 CASES = [
     ("wrap, while rows are routed", "wrap", "route"),
     ("wrap, while rows are worked on", "wrap", "work"),
     ("partial-key, while rows are routed", "partial-key", "route"),
+    ("costs, while rows are routed", COSTS, "route"),
 ]
 
 
@@ -35,6 +43,16 @@ def split_plan(df: DataFrame) -> Plan:
     return plan
 
 
+def dealt_by_cost(df: DataFrame) -> DataFrame:
+    """Return rows as `map_rows` places them when rows of some keys cost more than others."""
+    matrices = matrices_of(ProactiveShuffle(WORKERS))
+    cells = np.ones(matrices.shape)
+    cells[:, ::2, COST] = 0.01
+    registers = np.array([SchedulerPhase.RUN, 0, 1, 0, 0, 0])
+    schedule = Schedule(cells, np.ones(WORKERS), registers, round_number=0)
+    return deal_by_cost(df.withColumn("identity", identity(df, "key")), matrices, schedule)
+
+
 def totals() -> list[Column]:
     """Return the aggregates that a lost or doubled row changes."""
     return [sf.count("*").alias("n"), sf.sum("id").alias("total")]
@@ -48,12 +66,15 @@ def run_case(spark: SparkSession, name: str, grouping: str, phase: str) -> None:
         for step in ("route", "work")
     )
     source = df.mapInArrow(trapped(route, turned=True), df.schema)
-    plan = split_plan(df) if grouping == "wrap" else None
-    grouped = us.group_by(source, "key", WORKERS, grouping=grouping, plan=plan)
-    if phase == "route":
-        result = grouped.agg(*totals())
+    if grouping == COSTS:
+        result = dealt_by_cost(source).groupBy("key").agg(*totals())
     else:
-        result = grouped.apply(TrappedTotals(work), "n long, total long")
+        plan = split_plan(df) if grouping == "wrap" else None
+        grouped = us.group_by(source, "key", WORKERS, grouping=grouping, plan=plan)
+        if phase == "route":
+            result = grouped.agg(*totals())
+        else:
+            result = grouped.apply(TrappedTotals(work), "n long, total long")
     got = sorted_rows(result)
     trap = route if phase == "route" else work
     report(

@@ -9,6 +9,7 @@ BATCH = [
     "wrap, while rows are routed",
     "wrap, while rows are worked on",
     "partial-key, while rows are routed",
+    "costs, while rows are routed",
 ]
 STREAMS = [
     "a stream that is grouped, while rows are routed",
