@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 # without rows, which only forget old windows, give out nothing.
 _CHEAP = {
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.streaming.pollingDelay": "100ms",
+    "spark.sql.streaming.pollingDelay": "500ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 

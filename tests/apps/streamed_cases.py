@@ -1,5 +1,6 @@
 """Applications on a stream of two micro-batches, under many groupings at once."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,11 +20,10 @@ from tests.apps.application_cases import (
     multiset,
     table_of,
 )
-from tests.spark.stream_cases import epochs_after
 
 from unskew.apps.placing import Observed, Placing
 from unskew.groupings.registry import GROUPINGS
-from unskew.spark.epochs import Epoch
+from unskew.spark.epochs import Epoch, read_epochs
 from unskew.spark.plan_makers import LEARNING
 
 WINDOWED = {
@@ -32,6 +32,7 @@ WINDOWED = {
 }
 """What else runs by windows, and under which grouping: `vwap` and `roads` always do."""
 _OBSERVED = "placed"
+_PATIENCE_SECONDS = 300  # all queries of an application tell one listener
 # Rows that workers get of a row of the application.
 _PLACED = {"field-grid": 4, "decision-tree:bins=1000": 6}
 _KEY_COLUMN = {"wordcount": "word", "enrich": "mention"}
@@ -120,8 +121,12 @@ def _started(spark: SparkSession, spec: str, placing: Placing, folder: Path) -> 
 def _epochs(placing: Placing, batches: int) -> list[Epoch]:
     if not placing.learns:
         return []
-    assert placing.plan_path is not None
-    return epochs_after(Path(placing.plan_path), batches)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    folder = Path(str(placing.plan_path))
+    while len(epochs := read_epochs(folder)) < batches:
+        assert time.monotonic() < deadline, f"{placing.grouping} has not learned"
+        time.sleep(0.05)
+    return epochs
 
 
 def _rows(spark: SparkSession, query: StreamingQuery) -> list[Row]:
