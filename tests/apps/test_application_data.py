@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
-from tests.apps.application_cases import IN_BATCHES, application_of, table_of
+from tests.apps.application_cases import SPECS, application_of, table_of
 
 from unskew.apps import data
 from unskew.apps.field_grid import in_cells
@@ -44,7 +45,7 @@ def test_built_in_data_are_large_skewed_and_in_order(
     assert read(5).equals(table.slice(0, 5))
 
 
-@pytest.mark.parametrize("spec", IN_BATCHES)
+@pytest.mark.parametrize("spec", SPECS)
 def test_rows_have_the_schema_of_the_application(spark: SparkSession, spec: str) -> None:
     table = table_of(spec)
     promised = arrow_schema(struct_type("test", "schema", application_of(spec).schema))
@@ -52,6 +53,12 @@ def test_rows_have_the_schema_of_the_application(spark: SparkSession, spec: str)
     assert [kind.id for kind in table.schema.types] == [kind.id for kind in promised.types]
     times = table[str(application_of(spec).time)].to_pylist()
     assert all(one <= other for one, other in pairwise(times))
+
+
+def test_the_documentation_has_the_columns_of_every_application() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "apps.md").read_text(encoding="utf-8")
+    rows = [f"| `{name}` | `{application.schema}` |" for name, application in APPLICATIONS.items()]
+    assert [row for row in rows if row not in text] == []
 
 
 def test_made_up_rows_are_always_the_same_and_have_the_schema(spark: SparkSession) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from pyspark.sql import SparkSession
 from tests.apps.application_cases import (
-    IN_BATCHES,
+    SPECS,
     WORKERS,
     application_of,
     by_label,
@@ -19,7 +19,7 @@ from unskew.errors import InvalidParameterError
 
 
 @pytest.mark.usefixtures("few_partitions")
-@pytest.mark.parametrize("spec", IN_BATCHES)
+@pytest.mark.parametrize("spec", SPECS)
 def test_every_grouping_gives_the_result_of_plain_spark(spark: SparkSession, spec: str) -> None:
     application = application_of(spec)
     df = spark.createDataFrame(table_of(spec))

@@ -1,5 +1,6 @@
 """The contract of an application: rows in, the same result from plain Spark and from workers."""
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -34,6 +35,20 @@ class Application(ABC):
     result_key: tuple[str, ...] = ()
     """The columns that name a result row: in ``update`` mode the last row of each is in force.
     Empty where all rows stand (``append``)."""
+    note: ClassVar[str | None] = None
+    """What one has to know to compare groupings of it, as a sentence."""
+
+    @property
+    def spec(self) -> str:
+        """Its name, and those of its parameters that are not what they are by default."""
+        names = inspect.signature(type(self)).parameters
+        pairs = {name: (getattr(self, name), getattr(type(self)(), name)) for name in names}
+        given = [
+            f"{name}={value}"
+            for name, (value, default) in pairs.items()
+            if value != default and isinstance(value, str | int | float | None)
+        ]
+        return f"{self.name}:{','.join(given)}" if given else self.name
 
     @abstractmethod
     def table(self, limit: int | None = None) -> pa.Table:

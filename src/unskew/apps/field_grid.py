@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
 from unskew.apps.base import Application
-from unskew.apps.placing import Placing
+from unskew.apps.placing import Placing, observed_groups
 from unskew.apps.readings import READINGS_A_SECOND, readings
 from unskew.groupings.registry import GROUPINGS
 from unskew.spark.schemes import RUNNABLE
@@ -27,6 +27,7 @@ WINDOW_MINUTES = (1, 5, 10, 0)
 _LONGEST_GAP = 1_000_000
 _MINUTE = 60_000_000
 _CELL = ("grid", "row", "column")
+_COUNT = "readings"
 _RESULT = (
     "grid int, row int, column int, player int, minutes int, window timestamp, microseconds bigint"
 )
@@ -84,7 +85,11 @@ class FieldGrid(Application):
     def balanced(self, df: DataFrame, placing: Placing) -> DataFrame:
         """Return the same times with cells placed by ``placing``."""
         grouped = placing.group(in_cells(df), list(_CELL))
-        return grouped.apply_in_arrow(times_after(placing.delay), _RESULT)
+        times = times_after(placing.delay)
+        if placing.observe_as is None or not df.isStreaming:
+            return grouped.apply_in_arrow(times, _RESULT)
+        counted = grouped.apply_in_arrow(with_count(times), f"{_RESULT}, {_COUNT} bigint")
+        return observed_groups(counted, _CELL, _COUNT, placing.observe_as).drop(_COUNT)
 
 
 def in_cells(df: DataFrame) -> DataFrame:
@@ -115,6 +120,21 @@ def times_after(delay: float) -> Callable[[pa.Table], pa.Table]:
         return times_in_cell(table)
 
     return worked
+
+
+def with_count(function: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
+    """Return ``function`` with one more column: how many rows it got, in its first row.
+
+    >>> with_count(lambda table: table)(pa.table({"n": [1, 2]}))[_COUNT].to_pylist()
+    [2, None]
+    """
+
+    def counted(table: pa.Table) -> pa.Table:
+        result = function(table)
+        counts = [table.num_rows, *[None] * (result.num_rows - 1)]
+        return result.append_column(_COUNT, pa.array(counts, pa.int64()))
+
+    return counted
 
 
 def times_in_cell(table: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from unskew._validation import check_int
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
 from unskew.apps.drawing import zipf_rank
-from unskew.apps.windows import windowed
+from unskew.apps.windows import check_length, windowed
 
 _FEWEST_LETTERS = 7
 
@@ -54,10 +54,10 @@ class Hashtags(KeyedApplication):
         late: str = "1 hour",
         capacity: int = 100_000,
     ) -> None:
-        self.k = check_int("hashtags", "k", k, minimum=1)
-        self.window = window
-        self.late = late
-        self.capacity = capacity
+        self.capacity = check_int("hashtags", "capacity", capacity, minimum=1, maximum=1_000_000)
+        self.k = check_int("hashtags", "k", k, minimum=1, maximum=self.capacity)
+        self.window = None if window is None else check_length("hashtags", "window", window)
+        self.late = check_length("hashtags", "late", late, zero=True)
 
     def table(self, limit: int | None = None) -> pa.Table:
         """Return the long words of the annual messages of US presidents as if they were tags."""

@@ -1,7 +1,7 @@
 """How an application's rows are to be placed, and what the place of every row tells."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,7 +86,7 @@ class Placing:
         return observed(placed, by, self.workers, self.observe_as)
 
     def group(self, df: DataFrame, by: By) -> us.GroupedFrame:
-        """Return rows that are to be worked on by key, in Python; streams are not observed."""
+        """Return rows that are to be worked on by key, in Python; see `observed_groups`."""
         return us.group_by(
             df,
             by,
@@ -135,27 +135,70 @@ class Observed(NamedTuple):
         """
         loads = [0] * workers
         for one in json.loads(metrics["loads"] or "[]"):
-            loads[one["item"]] = one["count"]
+            loads[one["item"]] += one["count"]
         hottest = [_read_hot(one) for one in json.loads(metrics["hottest"] or "[]")]
         return cls(tuple(loads), metrics["keys"] or 0, metrics["pieces"] or 0, tuple(hottest))
 
 
 def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
     """Return placed rows, which are counted on their way by worker and by key."""
+
+    def counts(place: Column, spelled: Column) -> list[Column]:
+        return [
+            _most(place, workers, 2 * workers + 64).alias("loads"),
+            _most(spelled, _HOTTEST, 1024).alias("hottest"),
+        ]
+
+    return _observed(placed, by, name, counts)
+
+
+def observed_groups(results: DataFrame, by: By, rows: str, name: str) -> DataFrame:
+    """Return what workers made of whole groups, and count the rows that these had.
+
+    The groups of a micro-batch have to be few: each is an entry in the report.
+
+    Parameters
+    ----------
+    results
+        Rows on the workers that made them, some of every group.
+    by
+        The columns of the key.
+    rows
+        A column that has the number of rows of a group in one of the group's results, and null in
+        all others.
+    name
+        As in `Placing.observe_as`.
+    """
+
+    def counts(place: Column, spelled: Column) -> list[Column]:
+        of_group = sf.col(quoted(rows))
+        worked = sf.struct(place.alias("item"), of_group.alias("count"))
+        loads = sf.collect_list(sf.when(of_group.isNotNull(), worked))
+        groups = sf.collect_list(
+            sf.when(of_group.isNotNull(), sf.struct(of_group.alias("count"), spelled.alias("item")))
+        )
+        hottest = sf.slice(sf.sort_array(groups, asc=False), 1, _HOTTEST)
+        return [sf.to_json(loads).alias("loads"), sf.to_json(hottest).alias("hottest")]
+
+    return _observed(results, by, name, counts)
+
+
+def _observed(
+    df: DataFrame, by: By, name: str, counts: Callable[[Column, Column], list[Column]]
+) -> DataFrame:
+    """Observe what ``counts`` makes of a row's place and spelled key, and how many keys are."""
     columns = [by] if isinstance(by, str) else list(by)
     # Spark observes only what is deterministic: the partition has to be a column first.
-    place = unused_name("_place", placed.columns)
-    key = identity(placed, columns)
-    parts = [sf.coalesce(sf.col(quoted(name)).cast("string"), sf.lit("null")) for name in columns]
+    place = unused_name("_place", df.columns)
+    key = identity(df, columns)
+    parts = [sf.coalesce(sf.col(quoted(one)).cast("string"), sf.lit("null")) for one in columns]
     spelled = sf.concat(key.cast("string"), sf.lit(_BETWEEN), sf.concat_ws(" ", *parts))
-    counts = [
-        _most(sf.col(place), workers, 2 * workers + 64).alias("loads"),
+    keys = [
         _distinct(key).alias("keys"),
         _distinct(sf.xxhash64(key, place)).alias("pieces"),
-        _most(spelled, _HOTTEST, 1024).alias("hottest"),
     ]
-    numbered = placed.withColumn(place, sf.spark_partition_id())
-    return numbered.observe(name, *counts).drop(place)
+    numbered = df.withColumn(place, sf.spark_partition_id())
+    return numbered.observe(name, *counts(sf.col(place), spelled), *keys).drop(place)
 
 
 def _read_hot(one: Mapping[str, Any]) -> HotKeyRows:

@@ -36,6 +36,8 @@ def make_application(spec: str) -> Application:
 
     >>> make_application("wordcount:window=1 hour").result_key
     ('word', 'window')
+    >>> make_application("wordcount:late=1 hour,window=2 days").spec  # an hour is the default
+    'wordcount:window=2 days'
     >>> make_application("wordcounts")
     Traceback (most recent call last):
     unskew.errors.UnknownNameError: unknown application 'wordcounts'; valid: wordcount, …

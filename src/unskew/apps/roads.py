@@ -11,7 +11,7 @@ from unskew._validation import check_int
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
 from unskew.apps.drawing import uniform, zipf_rank
-from unskew.apps.windows import windowed
+from unskew.apps.windows import check_length, windowed
 
 
 class Roads(KeyedApplication):
@@ -44,8 +44,8 @@ class Roads(KeyedApplication):
 
     def __init__(self, *, threshold: int = 5, window: str = "1 hour", late: str = "1 hour") -> None:
         self.threshold = check_int("roads", "threshold", threshold, minimum=0)
-        self.window = window
-        self.late = late
+        self.window = check_length("roads", "window", window)
+        self.late = check_length("roads", "late", late, zero=True)
 
     def table(self, limit: int | None = None) -> pa.Table:
         """Return flights from New York: a cell is a destination, a vehicle an aircraft."""

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
 from unskew.apps.drawing import uniform, zipf_rank
-from unskew.apps.windows import windowed
+from unskew.apps.windows import check_length, windowed
 
 
 class Vwap(KeyedApplication):
@@ -37,8 +37,8 @@ class Vwap(KeyedApplication):
     result_key = ("symbol", "window")
 
     def __init__(self, *, window: str = "1 day", late: str = "1 day") -> None:
-        self.window = window
-        self.late = late
+        self.window = check_length("vwap", "window", window)
+        self.late = check_length("vwap", "late", late, zero=True)
 
     def table(self, limit: int | None = None) -> pa.Table:
         """Return what households bought in a year; a symbol is a manufacturer."""

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
 from unskew.apps.drawing import zipf_rank
-from unskew.apps.windows import windowed
+from unskew.apps.windows import check_length, windowed
 
 
 class WordCount(KeyedApplication):
@@ -35,8 +35,8 @@ class WordCount(KeyedApplication):
     key: ClassVar[tuple[str, ...]] = ("word",)
 
     def __init__(self, *, window: str | None = None, late: str = "1 hour") -> None:
-        self.window = window
-        self.late = late
+        self.window = None if window is None else check_length("wordcount", "window", window)
+        self.late = check_length("wordcount", "late", late, zero=True)
         self.result_key = ("word",) if window is None else ("word", "window")
 
     def table(self, limit: int | None = None) -> pa.Table:

@@ -230,8 +230,9 @@ def _hand_over(
     empty = [each.label for each in runs if not each.batches]
     notes += [f"{label}: there were no rows" for label in empty]
     notes += [note for each in runs for note in each.notes]
+    notes += [asked.application.note] if asked.application.note else []
     facts = [
-        ("run", f"{asked.application.name}: {asked.application.description}"),
+        ("run", f"{asked.application.spec}: {asked.application.description}"),
         ("source", f"{asked.source.spec}, seed {asked.seed}"),
         ("workers", f"{asked.workers}, {1000 * asked.delay:g} ms of work a row"),
         ("measured", f"all but the first {asked.warm_up} micro-batches of each grouping"),

@@ -37,6 +37,24 @@ def test_what_makes_no_sense_is_refused_by_name(
     assert refused.value.parameter == parameter
 
 
+@pytest.mark.parametrize(
+    ("app", "said"),
+    [
+        ("wordcount:window=soon", "wordcount: window must be a length"),
+        ("vwap:window=5", "vwap: window must be a length"),
+        ("roads:late=1 month", "roads: late must be a length"),
+        ("roads:window=0 hours", "roads: window must be a length"),
+        ("hashtags:k=20,capacity=10", r"hashtags: k must be an int in \[1, 10\]"),
+        ("wordcount:windows=1 hour", "unknown parameter of wordcount 'windows'"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_told_before_spark_is_asked(
+    tmp_path: Path, app: str, said: str
+) -> None:
+    with pytest.raises(UnskewError, match=said):
+        asked(tmp_path, app=app)
+
+
 def test_unknown_names_are_told_with_the_valid_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="wordcount"):
         asked(tmp_path, app="wordcounts")
@@ -73,6 +91,7 @@ def test_a_checkpoint_belongs_to_one_application_and_source(tmp_path: Path) -> N
     claim(tmp_path, MARK)
     for other in (
         Marker("vwap", "built-in", 100),
+        Marker("wordcount:window=1 hour", "built-in", 100),
         Marker("wordcount", "rate:5", 100),
         Marker("wordcount", "built-in", 200),
     ):
@@ -95,7 +114,7 @@ def test_a_damaged_marker_is_told(tmp_path: Path) -> None:
 
 
 def test_the_connector_is_of_sparks_version_unless_told_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import pyspark
 
@@ -108,6 +127,10 @@ def test_the_connector_is_of_sparks_version_unless_told_otherwise(
         "spark.jars.packages": connector(),
         "spark.jars.ivySettings": "/ivy.xml",
     }
-    monkeypatch.setenv(CONNECTOR, "/a.jar,/b.jar")
-    assert package_settings((connector(),)) == {"spark.jars": "/a.jar,/b.jar"}
+    jars = f"{tmp_path / 'a.jar'},s3a://jars/b.jar"
+    monkeypatch.setenv(CONNECTOR, jars)
+    with pytest.raises(InvalidParameterError, match=r"paths of jars that exist, got '.*/a\.jar'"):
+        package_settings((connector(),))
+    (tmp_path / "a.jar").touch()
+    assert package_settings((connector(),)) == {"spark.jars": jars}
     assert package_settings(()) == {}

@@ -3,6 +3,7 @@
 import os
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyspark
@@ -13,6 +14,7 @@ from unskew.errors import InvalidParameterError, UnskewError
 CONNECTOR = "UNSKEW_KAFKA_CONNECTOR"
 """Environment variable: the version of the connector, where that of Spark cannot be had; or the
 paths of its jars, with commas between them, for machines without a network."""
+_OF_OTHER_VERSIONS = ("NoClassDefFoundError", "NoSuchMethodError", "AbstractMethodError")
 _IVY = "UNSKEW_IVY_SETTINGS"
 _PATIENCE_MS = 8_000
 _PATIENCE = {
@@ -86,7 +88,13 @@ class Topic:
             hint = "make it first, for instance with kafka-topics --create"
             said = f"the Kafka broker at {self.address} has no topic {self.name!r}. Hint: {hint}"
         elif "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
-            said = "the session runs already, without Kafka's connector. Hint: start a new process"
+            hint = f"start a new process; {CONNECTOR} is for the jars of the connector alone"
+            said = f"the session has no Kafka connector. Hint: {hint}"
+        elif any(name in text for name in _OF_OTHER_VERSIONS):
+            said = (
+                f"the connector in use is not one for Spark {pyspark.__version__}: {text[:200]} "
+                f"Hint: {CONNECTOR} names the version of the connector, or its jars"
+            )
         else:
             said = f"topic {self.name!r} at {self.address} cannot be read: {text[:300]}"
         return UnskewError(f"unskew: {self.option}: {said}")
@@ -104,7 +112,15 @@ def package_settings(packages: tuple[str, ...]) -> dict[str, str]:
         return {}
     told = os.environ.get(CONNECTOR, "")
     if told.endswith(".jar"):
-        return {"spark.jars": told}
+        return {"spark.jars": _checked_jars(told)}
     settings = {"spark.jars.packages": ",".join(sorted(set(packages)))}
     ivy = os.environ.get(_IVY)
     return {**settings, "spark.jars.ivySettings": ivy} if ivy else settings
+
+
+def _checked_jars(told: str) -> str:
+    """Return the paths of jars if they are all there: Spark would go on without them."""
+    for path in told.split(","):
+        if "://" not in path and not Path(path).is_file():
+            raise InvalidParameterError("unskew", CONNECTOR, "paths of jars that exist", path)
+    return told

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +100,7 @@ class Run:
         asked_to_stop: threading.Event | None = None,
         on_start: OnStart = lambda _: None,
         on_batch: OnBatch = lambda _: None,
+        listener: BatchListener | None = None,
     ) -> list[GroupingRun]:
         """Run all groupings and return what they did; fewer if somebody asked to stop.
 
@@ -112,17 +114,19 @@ class Run:
             Told the label of each grouping before it runs.
         on_batch
             Told of every micro-batch.
+        listener
+            Who hears of micro-batches, where several runs share one; by default one of its own.
         """
         told = _Told(asked_to_stop or threading.Event(), on_batch)
         self.source.check_on(spark)
         self.sink.check_on(spark)
         done: list[GroupingRun] = []
-        with BatchListener(spark) as listener:
+        with BatchListener(spark) if listener is None else nullcontext(listener) as heard:
             for label in self.groupings:
                 if told.asked_to_stop.is_set():
                     break
                 on_start(label)
-                batches = self._run_one(spark, label, listener, told, first=not done)
+                batches = self._run_one(spark, label, heard, told, first=not done)
                 said = self.sink.summary(spark, label)
                 done.append(GroupingRun(label, batches, self.warm_up, [said] if said else []))
         return done
@@ -199,4 +203,4 @@ class Run:
         return (base / file_name(label)).resolve()
 
     def _marker(self) -> Marker:
-        return Marker(self.application.name, self.source.spec, self.batch_rows)
+        return Marker(self.application.spec, self.source.spec, self.batch_rows)
