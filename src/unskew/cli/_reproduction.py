@@ -20,6 +20,7 @@ from unskew.cli._progress import Display
 from unskew.cli._tables import console, new_table
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.experiments import results, running
+from unskew.experiments.calibration import calibration_in
 from unskew.experiments.drawing import require_matplotlib
 from unskew.experiments.page import UNEXPLAINED, tally
 from unskew.experiments.rows import Rows
@@ -96,6 +97,7 @@ def check(
 
 def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
     """Run the experiments one after the other; Ctrl-C stops between two units."""
+    _calibrate(experiments, request)
     total = _prepare(experiments, request)
     finished: Finished = []
     with (
@@ -123,13 +125,21 @@ def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
     return finished
 
 
+def _calibrate(experiments: Sequence[Experiment], request: Request) -> None:
+    """Run what queues are calibrated by, where they are and the results folder has it not yet."""
+    if any(each.needs_calibration for each in experiments):
+        with Display(None, wanted=request.show) as display:
+            display.say("calibrating queues on Spark")
+            calibration_in(request.out)
+
+
 def _prepare(experiments: Sequence[Experiment], request: Request) -> int:
     """Say what cannot be mixed before hours are spent; return how many units there are."""
     for each in experiments:
         if request.fresh:
             running.forget(each, request.size, out=request.out)
         running.open_kept(each, request.size, seed=request.seed, out=request.out)
-    return sum(running.count_units(each, request.size) for each in experiments)
+    return sum(running.count_units(each, request.size, out=request.out) for each in experiments)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from unskew.groupings.base import LearnedGrouping
 from unskew.hashing import Ids
@@ -22,8 +23,8 @@ MODULO = "modulo"
 """Whole numbers by their remainder, which Spark is told as an expression."""
 SOURCES = 8
 """Partitions that rows come from."""
-_BATCH = 500
-"""Rows between two waits."""
+ROWS_A_WAIT = 500
+"""Rows that a worker waits for at a time."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class JobResult:
         """Rows a second while the workers work: a stream starts once, a job every time."""
         return sum(self.loads) / max(self.busy)
 
+    @property
+    def stddev_percent(self) -> float:
+        """σ of the loads, in percent of their mean."""
+        return float(100 * np.std(self.loads) / np.mean(self.loads))
+
+    def row_seconds(self) -> NDArray[np.float64]:
+        """Return when each row was done, from when its worker began: it takes all at one speed."""
+        each = zip(self.busy, self.loads, strict=True)
+        return np.concatenate([busy * np.arange(1, rows + 1) / rows for busy, rows in each if rows])
+
 
 @cache
 def local_spark() -> "SparkSession":
@@ -64,7 +75,7 @@ def local_spark() -> "SparkSession":
     found = session(
         master=f"local[{SLOTS}]",
         app_name="unskew reproduce",
-        spark__sql__execution__arrow__maxRecordsPerBatch=_BATCH,
+        spark__sql__execution__arrow__maxRecordsPerBatch=ROWS_A_WAIT,
         spark__default__parallelism=SOURCES,
         spark__sql__shuffle__partitions=4,
         spark__sql__adaptive__enabled=False,
@@ -82,6 +93,7 @@ def count_keys_on_spark(
     milliseconds: float,
     learn_from: Ids | None = None,
     seed: int = 0,
+    sources: int | None = None,
 ) -> JobResult:
     """Count keys on Spark, every row of which makes its worker wait.
 
@@ -99,23 +111,59 @@ def count_keys_on_spark(
         Rows from which a scheme that learns makes its plan beforehand; by default ``keys``.
     seed
         For the scheme.
+    sources
+        Tasks that rows come from, each of which decides by itself where they go; by default
+        `SOURCES`.
     """
+    job = worked(
+        keys, workers, scheme, milliseconds=milliseconds, learn_from=learn_from, seed=seed,
+        sources=sources,
+    )  # fmt: skip
+    started = time.perf_counter()
+    found = job.toArrow()
+    seconds = time.perf_counter() - started
+    return summed_up(found, keys, workers, seconds)
+
+
+def worked(
+    keys: Ids,
+    workers: int,
+    scheme: str,
+    *,
+    milliseconds: float,
+    learn_from: Ids | None = None,
+    seed: int = 0,
+    sources: int | None = None,
+) -> "DataFrame":
+    """Return the counts of each worker, with its number and how long it was busy.
+
+    Parameters are those of `count_keys_on_spark`; nothing but learning has run yet.
+    """
+    rows = frame(keys) if sources is None else frame(keys).repartition(sources)
+    return counted(_placed(rows, workers, scheme, learn_from, seed), milliseconds)
+
+
+def counted(placed: "DataFrame", milliseconds: float) -> "DataFrame":
+    """Return the counts of each worker of rows that are on their workers."""
     from pyspark.sql import functions as sf
 
-    placed = _placed(_frame(keys), workers, scheme, learn_from, seed)
-    worked = placed.mapInArrow(_waiting_count(milliseconds), _RESULT).withColumn(
-        "worker", sf.spark_partition_id()
-    )
-    started = time.perf_counter()
-    found = worked.toArrow()
-    seconds = time.perf_counter() - started
-    return _summed_up(found, keys, workers, seconds)
+    partial = placed.mapInArrow(_waiting_count(milliseconds), _RESULT)
+    return partial.withColumn("worker", sf.spark_partition_id())
+
+
+def merged(partials: "DataFrame", aggregators: int) -> "DataFrame":
+    """Return the counts of keys, merged by so many aggregators."""
+    from pyspark.sql import functions as sf
+
+    brought = partials.repartition(aggregators, "key")
+    return brought.groupBy("key").agg(sf.sum("n").alias("n"), sf.max("busy").alias("busy"))
 
 
 _RESULT = "key long, n long, busy double"
 
 
-def _frame(keys: Ids) -> "DataFrame":
+def frame(keys: Ids) -> "DataFrame":
+    """Return rows of one column, ``key``."""
     return local_spark().createDataFrame(pa.table({"key": keys.astype(np.int64)}))
 
 
@@ -134,7 +182,7 @@ def _placed(
     grouping = grouping_for(scheme, workers, seed=seed)
     if not isinstance(grouping, LearnedGrouping):
         return balance(rows, "key", workers, grouping=grouping, seed=seed)
-    sample = rows if learn_from is None else _frame(learn_from)
+    sample = rows if learn_from is None else frame(learn_from)
     plan = learn_plan(sample, identity(sample, ["key"]), grouping, how="pass")
     return balance(rows, "key", workers, plan=plan, seed=seed)
 
@@ -155,7 +203,8 @@ def _waiting_count(milliseconds: float):  # type: ignore[no-untyped-def] # pyspa
     return count
 
 
-def _summed_up(found: pa.Table, keys: Ids, workers: int, seconds: float) -> JobResult:
+def summed_up(found: pa.Table, keys: Ids, workers: int, seconds: float) -> JobResult:
+    """Return what a job did, of the partial counts of all its workers."""
     place = found["worker"].to_numpy()
     counts = found["n"].to_numpy()
     loads = np.bincount(place, weights=counts, minlength=workers)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from unskew.experiments.page import PAPERS, UNEXPLAINED, paper_of, tally
+from unskew.experiments.page import PAPERS, UNEXPLAINED, kinds, paper_of, tally
 
 
 def render_markdown(summaries: Sequence[dict[str, Any]], command: str) -> str:
@@ -14,6 +14,7 @@ def render_markdown(summaries: Sequence[dict[str, Any]], command: str) -> str:
         f"{tally(summaries)} Written by `{command}`; `unskew reproduce --list` says what there is, "
         "`unskew reproduce all` runs it. A claim was written down from the paper before the run; "
         "one that does not hold stays here with the reason.",
+        "\n".join(f"- {line}" for line in kinds(summaries)),
     ]
     for paper, members in groupby(summaries, key=paper_of):
         parts.append(f"## {paper}: {PAPERS.get(paper, '')}")

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from unskew.experiments.results import FIGURE
+from unskew.experiments.spec import RUNS_ON
 
 PAPERS = {
     "000": "Rivetti et al. 2015, distribution-aware key grouping (DKG)",
@@ -14,6 +15,7 @@ PAPERS = {
     "002": "Chen, Zhang, Jin, popularity-aware grouping (PStream)",
     "003": "Nasir et al. 2015, partial key grouping (PKG)",
     "004": "Dalabasmaz, Can, dynamic key grouping (DKG)",
+    "own": "Our own checks",
 }
 UNEXPLAINED = "not explained yet"
 # The policy lets the browser itself refuse whatever would go to the network.
@@ -39,7 +41,12 @@ nav { columns: 3; }
 def render_page(summaries: Sequence[dict[str, Any]]) -> str:
     """Return the page about these results, as `results.read_all` returns them."""
     title = "The papers' claims · unskew"
-    body = [f"<h1>{title}</h1>", f"<p>{tally(summaries)}</p>", _contents(summaries)]
+    body = [
+        f"<h1>{title}</h1>",
+        f"<p>{tally(summaries)}</p>",
+        f"<p>{'<br>'.join(escape(line) for line in kinds(summaries))}</p>",
+        _contents(summaries),
+    ]
     for paper, members in groupby(summaries, key=paper_of):
         body.append(f"<h2>{paper}: {escape(PAPERS.get(paper, ''))}</h2>")
         body += [_section(each) for each in members]
@@ -69,11 +76,24 @@ def tally(summaries: Sequence[dict[str, Any]]) -> str:
     )
 
 
+def kinds(summaries: Sequence[dict[str, Any]]) -> list[str]:
+    """Say what results run on, and how many on each.
+
+    >>> kinds([{"runs_on": "simulation"}])
+    ['1 on simulation: rows are placed and counted, nothing has a clock.']
+    """
+    counts = {name: sum(each["runs_on"] == name for each in summaries) for name in RUNS_ON}
+    return [
+        f"{counts[name]} on {name}: {meaning}." for name, meaning in RUNS_ON.items() if counts[name]
+    ]
+
+
 def _contents(summaries: Sequence[dict[str, Any]]) -> str:
     links = []
     for each in summaries:
         marks = "".join(_mark(claim["holds"]) for claim in each["claims"])
-        links.append(f'<a href="#{each["id"]}">{each["id"]}</a> {marks}<br>')
+        name = f'<a href="#{each["id"]}">{each["id"]}</a>'
+        links.append(f"{name} {marks} <small>{escape(each['runs_on'])}</small><br>")
     return f"<nav>{''.join(links)}</nav>"
 
 

@@ -1,4 +1,4 @@
-"""Which experiments there are: every module ``paper_NNN`` beside this one has its own."""
+"""Which experiments there are: each ``paper_NNN`` beside this module has its own, as have we."""
 
 import pkgutil
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from unskew import experiments
 from unskew.errors import UnknownNameError
 from unskew.experiments.spec import Experiment
 
-_PREFIX = "paper_"
+_PREFIX, _OWN = "paper_", "own_checks"
 
 
 @cache
 def all_experiments() -> dict[str, Experiment]:
-    """Return every experiment by its id, paper after paper."""
+    """Return every experiment by its id, paper after paper, our own checks first."""
     found: dict[str, Experiment] = {}
     for module in sorted(each.name for each in pkgutil.iter_modules(experiments.__path__)):
-        if module.startswith(_PREFIX):
+        if module.startswith(_PREFIX) or module == _OWN:
             paper = import_module(f"{experiments.__name__}.{module}")
             found |= {each.id: each for each in paper.EXPERIMENTS}
     return found

@@ -12,7 +12,7 @@ from unskew import __version__
 from unskew.experiments.drawing import to_svg
 from unskew.experiments.registry import all_experiments
 from unskew.experiments.rows import Rows
-from unskew.experiments.spec import SIZES, SPARK, Experiment
+from unskew.experiments.spec import SIZES, SPARK, Experiment, Parameters
 from unskew.reports.writing import write_page
 
 _LIBRARIES = ("numpy", "numba", "pyarrow")
@@ -36,7 +36,9 @@ def versions(experiment: Experiment) -> dict[str, str]:
     return found
 
 
-def summarize(experiment: Experiment, size: str, seed: int, rows: Rows) -> dict[str, Any]:
+def summarize(
+    experiment: Experiment, size: str, seed: int, parameters: Parameters, rows: Rows
+) -> dict[str, Any]:
     """Return all that is to say of a finished run, without its rows."""
     return {
         "id": experiment.id,
@@ -45,7 +47,7 @@ def summarize(experiment: Experiment, size: str, seed: int, rows: Rows) -> dict[
         "data": experiment.data,
         "size": size,
         "seed": seed,
-        "parameters": dict(experiment.parameters(size)),
+        "parameters": dict(parameters),
         "versions": versions(experiment),
         "claims": experiment.judge(rows),
     }

@@ -7,10 +7,11 @@ from typing import Any
 
 from unskew import __version__
 from unskew.experiments import results
+from unskew.experiments.calibration import calibration_in
 from unskew.experiments.kept_rows import KeptRows
 from unskew.experiments.registry import all_experiments
 from unskew.experiments.rows import Row, Rows
-from unskew.experiments.spec import SPARK, Experiment, Unit
+from unskew.experiments.spec import SPARK, Experiment, Parameters, Unit
 
 Progress = Callable[[], None]
 """Called between two units; may raise to stop there."""
@@ -39,8 +40,9 @@ def reproduce(
         Who runs the units; without one they run here, as those on Spark always do.
     """
     kept = open_kept(experiment, size, seed=seed, out=out)
-    rows = _collect(experiment, size, seed, kept, on_unit, pool)
-    summary = results.summarize(experiment, size, seed, rows)
+    rows = _collect(experiment, _units(experiment, size, out), seed, kept, on_unit, pool)
+    parameters = parameters_of(experiment, size, out)
+    summary = results.summarize(experiment, size, seed, parameters, rows)
     results.write(results.folder_of(out, experiment.id, size), experiment, summary, rows)
     return summary, rows
 
@@ -53,7 +55,7 @@ def open_kept(experiment: Experiment, size: str, *, seed: int, out: Path) -> Kep
         "id": owner.id,
         "size": size,
         "seed": seed,
-        "parameters": dict(owner.parameters(size)),
+        "parameters": dict(parameters_of(owner, size, out)),
     }
     return KeptRows(_file_of(experiment, size, out), header)
 
@@ -63,9 +65,17 @@ def forget(experiment: Experiment, size: str, *, out: Path) -> None:
     _file_of(experiment, size, out).unlink(missing_ok=True)
 
 
-def count_units(experiment: Experiment, size: str) -> int:
+def count_units(experiment: Experiment, size: str, *, out: Path) -> int:
     """Return in how many units the work is cut."""
-    return len(_units(experiment, size))
+    return len(_units(experiment, size, out))
+
+
+def parameters_of(experiment: Experiment, size: str, out: Path) -> Parameters:
+    """Return the parameters of a size, and what the engine was found to cost where it matters."""
+    parameters = experiment.parameters(size)
+    if not experiment.needs_calibration:
+        return parameters
+    return {**parameters, "calibration": calibration_in(out).fields()}
 
 
 def _owner_of(experiment: Experiment) -> Experiment:
@@ -76,21 +86,20 @@ def _file_of(experiment: Experiment, size: str, out: Path) -> Path:
     return results.folder_of(out, _owner_of(experiment).id, size) / results.UNITS
 
 
-def _units(experiment: Experiment, size: str) -> list[Unit]:
+def _units(experiment: Experiment, size: str, out: Path) -> list[Unit]:
     owner = _owner_of(experiment)
-    return list(owner.units(owner.parameters(size)))
+    return list(owner.units(parameters_of(owner, size, out)))
 
 
 def _collect(
     experiment: Experiment,
-    size: str,
+    units: Sequence[Unit],
     seed: int,
     kept: KeptRows,
     on_unit: Progress,
     pool: Executor | None,
 ) -> Rows:
     owner = _owner_of(experiment)
-    units = _units(experiment, size)
     missing = [unit for unit in units if unit not in kept]
     for _ in range(len(units) - len(missing)):
         on_unit()

@@ -13,7 +13,16 @@ SIZES = ("smoke", "paper")
 """A reduced run of seconds, and the paper's own sizes."""
 
 SIMULATION, QUEUEING, SPARK = "simulation", "queueing simulation", "Spark"
-RUNS_ON = (SIMULATION, QUEUEING, SPARK)
+CALIBRATED = "queues calibrated on Spark"
+"""What stands for an engine where the workers are more than a machine has room for."""
+RUNS_ON = {
+    SIMULATION: "rows are placed and counted, nothing has a clock",
+    QUEUEING: "workers have queues, and rows the costs that the paper gives them",
+    CALIBRATED: "queues in place of an engine, with costs that a run of Spark has shown "
+    "(own/calibration says how well such queues foresee Spark)",
+    SPARK: "jobs and streams of Spark on this machine, whose workers wait for every row",
+}
+"""What an experiment can run on, and what that means."""
 
 Parameters = Mapping[str, Any]
 """Plain values (numbers, text, lists, None) that JSON keeps as they are."""
@@ -32,7 +41,7 @@ class Experiment:
     title
         What it shows.
     runs_on
-        `SIMULATION`, `QUEUEING` or `SPARK`.
+        `SIMULATION`, `QUEUEING`, `CALIBRATED` or `SPARK`.
     sizes
         The parameters of each size, ``smoke`` and ``paper``.
     units
@@ -54,6 +63,9 @@ class Experiment:
     rows_of
         Id of an experiment that measures the very rows this one shows; then `units` and `run`
         are those of the other.
+    calibrated
+        Whether the parameters have to have a ``calibration``, the fields of a `Calibration`;
+        always so where it runs on `CALIBRATED`.
     """
 
     id: str
@@ -68,6 +80,7 @@ class Experiment:
     seconds: Mapping[str, float] = field(default_factory=dict)
     combine: Callable[[Rows], Rows] | None = None
     rows_of: str | None = None
+    calibrated: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self.id, "runs_on", self.runs_on, RUNS_ON)
@@ -76,6 +89,11 @@ class Experiment:
     def paper(self) -> str:
         """The paper's number."""
         return self.id.partition("/")[0]
+
+    @property
+    def needs_calibration(self) -> bool:
+        """Whether it has to be told what an engine costs."""
+        return self.calibrated or self.runs_on == CALIBRATED
 
     def parameters(self, size: str) -> Parameters:
         """Return the parameters of a size."""

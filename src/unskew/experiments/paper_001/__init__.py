@@ -1,5 +1,6 @@
 """Proactive online shuffle grouping (Rivetti et al. 2016): rows that do not cost the same."""
 
+from unskew.experiments.paper_001.change_on_spark import FIGURE_11_ON_SPARK
 from unskew.experiments.paper_001.mentions import FIGURE_12
 from unskew.experiments.paper_001.on_spark import FIGURE_12_ON_SPARK
 from unskew.experiments.paper_001.streams import FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7
@@ -17,6 +18,7 @@ EXPERIMENTS = (
     FIGURE_9,
     FIGURE_10,
     FIGURE_11,
+    FIGURE_11_ON_SPARK,
     FIGURE_12,
     FIGURE_12_ON_SPARK,
 )

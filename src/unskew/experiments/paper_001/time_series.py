@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unskew.experiments.calibration import Calibration
 from unskew.experiments.claim import Claim, Verdict
 from unskew.experiments.figure import Curve, Figure, Panel
 from unskew.experiments.measuring import queue_of
+from unskew.experiments.paper_001.mentions import with_engine_costs
 from unskew.experiments.paper_001.sweep import DATA, DEFAULTS, POSG, ROUND_ROBIN, WRAP, stream
 from unskew.experiments.rows import Row, Rows
-from unskew.experiments.spec import QUEUEING, Experiment, Parameters, Unit
+from unskew.experiments.spec import CALIBRATED, QUEUEING, Experiment, Parameters, Unit
+from unskew.streams.base import Stream
 
 _MESSAGES, _CHANGE, _STRETCH = 150_000, 75_000, 2_000
 _SPEEDS = [(0, [1.05, 1.025, 1.0, 0.975, 0.95]), (_CHANGE, [0.90, 0.95, 1.0, 1.05, 1.10])]
@@ -33,12 +36,23 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
     return [{"stream": number} for number in range(parameters["streams"])]
 
 
-def _times(scheme: str, number: int) -> NDArray[np.float64]:
+def _calibrated_units(parameters: Parameters) -> Sequence[Unit]:
+    return [{**unit, "calibration": parameters["calibration"]} for unit in _units(parameters)]
+
+
+def _stream(unit: Unit, number: int) -> Stream:
+    drawn = stream(DEFAULTS, _MESSAGES, number)
+    if "calibration" not in unit:
+        return drawn
+    return with_engine_costs(drawn, Calibration.of(unit["calibration"]))
+
+
+def _times(scheme: str, rows: Stream, number: int) -> NDArray[np.float64]:
     """Return the completion time of every message; both kinds of turns begin with worker 0."""
     found = queue_of(
         scheme,
         DEFAULTS["workers"],
-        stream(DEFAULTS, _MESSAGES, number),
+        rows,
         seed=0 if scheme == "shuffle" else number,
         speeds=_SPEEDS,
         series_every=1,
@@ -48,7 +62,9 @@ def _times(scheme: str, number: int) -> NDArray[np.float64]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    times = {name: _times(scheme, seed + unit["stream"]) for name, scheme in _SCHEMES.items()}
+    number = seed + unit["stream"]
+    drawn = _stream(unit, number)
+    times = {name: _times(scheme, drawn, number) for name, scheme in _SCHEMES.items()}
     rows: list[Row] = []
     for name, found in times.items():
         apart = np.flatnonzero(found != times[ROUND_ROBIN])
@@ -155,8 +171,9 @@ FIGURE_11 = replace(
     FIGURE_10,
     id="001/fig11",
     title="The same with the prototype's figures (simulated queues in place of Storm)",
-    seconds={"smoke": 0, "paper": 0},
-    rows_of=FIGURE_10.id,
+    runs_on=CALIBRATED,
+    data=f"{DATA}; to that comes what a row takes beyond its work on Spark",
+    units=_calibrated_units,
     claims=(
         Claim("diverges", "POSG is Storm's shuffle up to this message.",
               "20,978 (here: ± 3 %)", _diverges(20_978)),

@@ -10,7 +10,7 @@ from unskew.experiments.paper_002.applications import APPLICATIONS, COMPARED, DA
 from unskew.experiments.paper_002.latencies import latency_panel
 from unskew.experiments.paper_002.parallelism import THROUGHPUT
 from unskew.experiments.rows import Rows
-from unskew.experiments.spec import QUEUEING, Experiment
+from unskew.experiments.spec import CALIBRATED, Experiment
 
 _NONE = {"smoke": 0.0, "paper": 0.0}
 """What figures take that show rows of another."""
@@ -99,7 +99,7 @@ def _figures_of(application: str, owner: Experiment | None) -> list[Experiment]:
     first = Experiment(
         id=f"002/fig{known.figures[0]}",
         title=f"{application}: throughput through time (simulated workers and merges)",
-        runs_on=QUEUEING,
+        runs_on=CALIBRATED,
         data=DATA,
         sizes={
             "smoke": {"messages": 600_000, "keys": 100_000},

@@ -2,13 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unskew.experiments import datasets
 from unskew.experiments.paper_002.latencies import latency_rows
-from unskew.experiments.paper_002.stage import SCHEMES, Latency, Window, settled, windows_of
+from unskew.experiments.paper_002.stage import (
+    CALIBRATED_TEXT,
+    SCHEMES,
+    Latency,
+    merge_cost_of,
+    windows_of,
+)
 from unskew.experiments.rows import Row
 from unskew.experiments.spec import Parameters, Unit
 from unskew.streams import drift
@@ -49,13 +56,13 @@ APPLICATIONS = {
         "TX", 8_000, {"PKG": 2.0, "DKG": 2.8}, {"PKG": 0.27, "DKG": 0.39}, (25, 26, 27)
     ),
 }  # fmt: skip
-DATA = (
+SETS = (
     "TW, ST, HA and TX (tweets, NASDAQ, hashtags, taxis) cannot be had and are replaced by drawn "
     "streams with the published numbers of keys (at smoke size at most 100,000), Zipf-1.0 like the "
     "paper's own synthetic set, whose hottest keys change twice; word count also by words of US "
-    "presidents' yearly addresses (sotu). Each row is a unit of work for a worker, each merge one "
-    "for one of 32 aggregators; rows arrive at 80 % of what the workers could do"
+    "presidents' yearly addresses (sotu)"
 )
+DATA = f"{SETS}; {CALIBRATED_TEXT}; rows arrive at 80 % of what the workers could do"
 
 
 def stream_of(application: str, real: bool, messages: int, keys: int, seed: int) -> Stream:
@@ -88,7 +95,7 @@ def label(fields: Row) -> str:
 
 def units(parameters: Parameters) -> Sequence[Unit]:
     """Cut the work into one unit a data set and scheme."""
-    shared = {name: parameters[name] for name in ("messages", "keys")}
+    shared = {name: parameters[name] for name in ("messages", "keys", "calibration")}
     return [
         {**each, "scheme": scheme, **shared}
         for each in sets_of(list(APPLICATIONS))
@@ -97,35 +104,57 @@ def units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def run(unit: Unit, seed: int) -> Sequence[Row]:
-    """Return rows of three kinds: one a window, one a percentile of the latency, and the means."""
+    """Measure a scheme on the rows of an application; see `described`."""
     stream = stream_of(unit["application"], unit["real"], unit["messages"], unit["keys"], seed)
     fields = {
         "application": unit["application"], "data": label(unit), "scheme": unit["scheme"],
     }  # fmt: skip
-    latency, rows, times = Latency(WORKERS), [], []
-    windows = list(windows_of(SCHEMES[unit["scheme"]], WORKERS, stream, seed=seed))
-    for number, window in enumerate(windows):
-        times.append(latency.of(window))
-        rows.append({**fields, "window": number + 1, **_through_time(window, times[-1])})
-    later = np.concatenate(times[len(times) // 2 :])
+    latency = Latency(WORKERS)
+    scheme, cost = SCHEMES[unit["scheme"]], merge_cost_of(unit)
+    windows = list(windows_of(scheme, WORKERS, stream, seed=seed, merge_cost=cost))
+    through_time = [
+        Measured(window.throughput, window.stddev_percent, latency.of(window)) for window in windows
+    ]
+    return described(through_time, fields)
+
+
+class Measured(NamedTuple):
+    """What a window of rows took, in rows of work."""
+
+    throughput: float
+    stddev_percent: float
+    times: NDArray[np.float64]
+    """From the arrival of each row to the end of its work."""
+
+
+def described(through_time: Sequence[Measured], fields: Row) -> list[Row]:
+    """Return rows of three kinds: one a window, one a percentile of the latency, and the means.
+
+    The last two are of the second half: by then every scheme knows the stream.
+    """
+    later = through_time[len(through_time) // 2 :]
+    times = np.concatenate([each.times for each in later])
     return [
-        *rows,
-        *latency_rows(later, **fields),
+        *(
+            {**fields, "window": number, **_window(each)}
+            for number, each in enumerate(through_time, 1)
+        ),
+        *latency_rows(times, **fields),
         {
             **fields,
             "total": True,
-            "throughput": float(np.mean([each.throughput for each in settled(windows)])),
-            "stddev_percent": float(np.mean([each.stddev_percent for each in settled(windows)])),
-            "latency": float(later.mean()),
+            "throughput": float(np.mean([each.throughput for each in later])),
+            "stddev_percent": float(np.mean([each.stddev_percent for each in later])),
+            "latency": float(times.mean()),
         },
     ]
 
 
-def _through_time(window: Window, times: np.ndarray[Any, Any]) -> dict[str, float]:
-    low, middle, high = (float(each) for each in np.percentile(times, [10, 50, 90]))
+def _window(measured: Measured) -> dict[str, float]:
+    low, middle, high = (float(each) for each in np.percentile(measured.times, [10, 50, 90]))
     return {
-        "throughput": window.throughput,
-        "stddev_percent": window.stddev_percent,
+        "throughput": measured.throughput,
+        "stddev_percent": measured.stddev_percent,
         "p10": low,
         "p50": middle,
         "p90": high,

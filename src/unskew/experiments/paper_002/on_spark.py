@@ -12,7 +12,7 @@ from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import SPARK, Experiment, Parameters, Unit
 from unskew.streams import zipf
 
-_SCHEMES = {
+SCHEMES_ON_SPARK = {
     "SG": "shuffle",
     "KG": "key",
     "DKG": "distribution-aware",
@@ -33,7 +33,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
     stream = zipf(_KEYS, unit["z"], unit["messages"], seed=seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     rows = []
-    for name, scheme in _SCHEMES.items():
+    for name, scheme in SCHEMES_ON_SPARK.items():
         job = count_keys_on_spark(keys, SLOTS, scheme, milliseconds=unit["milliseconds"], seed=seed)
         rows.append(
             {
@@ -50,10 +50,10 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 def _figure(rows: Rows) -> Figure:
-    measured = [(name, rows.curve("z", "throughput", scheme=name)) for name in _SCHEMES]
+    measured = [(name, rows.curve("z", "throughput", scheme=name)) for name in SCHEMES_ON_SPARK]
     bounds = [
         Curve(f"{name} by its loads", *rows.curve("z", "by_loads", scheme=name), "dashed")
-        for name in _SCHEMES
+        for name in SCHEMES_ON_SPARK
     ]
     return Figure([Panel("Zipf coefficient", "rows a second", [*lines(measured), *bounds])])
 

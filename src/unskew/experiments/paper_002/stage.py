@@ -1,8 +1,8 @@
 """A word count as the paper's engine ran it: workers that count, and aggregators that merge.
 
 Every row is one unit of work for its worker. At the end of a window each worker hands its counters
-over. A key that h workers hold needs h − 1 merges, each one unit of work for the aggregator that
-the key hashes to; keys on one worker need none.
+over. A key that h workers hold needs h − 1 merges by the aggregator that the key hashes to; keys on
+one worker need none. What a merge costs, in units of work, was measured on Spark.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unskew.experiments.calibration import Calibration
+from unskew.experiments.spec import Unit
 from unskew.groupings.base import NO_WEIGHTS, Workers
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.registry import make_grouping
@@ -34,6 +36,12 @@ AGGREGATORS = 32
 SOURCES = 8
 WINDOWS = 6
 """Few and long: merges must not outnumber rows, as in the paper's ten seconds they do not."""
+_WORK = 0.5
+"""Milliseconds of work a row, those of the same figures on Spark."""
+CALIBRATED_TEXT = (
+    f"a row is a unit of work for a worker, {_WORK:g} ms and what comes to it on Spark; a merge, "
+    "by one of 32 aggregators, takes as long as on Spark"
+)
 _USE = 0.8
 """Share of the workers' time that the rows would take if all had equal loads."""
 
@@ -52,15 +60,18 @@ class Window:
         Key of every merge.
     split
         Whether the key of a row is on several workers.
+    merge_cost
+        What a merge costs, in rows.
     """
 
     assigned: Workers
     loads: NDArray[np.int64]
     merged_keys: Ids
     split: NDArray[np.bool_]
+    merge_cost: float = 1.0
 
     @classmethod
-    def of(cls, keys: Ids, assigned: Workers, n_workers: int) -> "Window":
+    def of(cls, keys: Ids, assigned: Workers, n_workers: int, merge_cost: float) -> "Window":
         """Count what the workers hold at the end of a window."""
         names, places = np.unique(keys, return_inverse=True)
         held = np.unique(places * np.int64(n_workers) + assigned) // n_workers
@@ -70,12 +81,13 @@ class Window:
             loads=np.bincount(assigned, minlength=n_workers),
             merged_keys=np.repeat(names, holders - 1),
             split=(holders > 1)[places],
+            merge_cost=merge_cost,
         )
 
     @property
     def throughput(self) -> float:
         """Rows in the time of one row's work, as the slowest worker or the aggregators allow."""
-        merging = self.merged_keys.size / AGGREGATORS
+        merging = self.merge_cost * self.merged_keys.size / AGGREGATORS
         return self.assigned.size / max(float(self.loads.max()), merging)
 
     @property
@@ -84,11 +96,18 @@ class Window:
         return float(100 * np.std(self.loads) / np.mean(self.loads))
 
 
-def windows_of(scheme: str, workers: int, stream: Stream, *, seed: int) -> Iterator[Window]:
+def merge_cost_of(unit: Unit) -> float:
+    """Return what a merge costs on Spark, in rows."""
+    return Calibration.of(unit["calibration"]).merge_in_rows(_WORK)
+
+
+def windows_of(
+    scheme: str, workers: int, stream: Stream, *, seed: int, merge_cost: float
+) -> Iterator[Window]:
     """Cut a stream into windows, route it, and let schemes that learn plan after each window.
 
     >>> from unskew.streams import from_keys
-    >>> found = list(windows_of("key", 4, from_keys([7] * 1200), seed=1))
+    >>> found = list(windows_of("key", 4, from_keys([7] * 1200), seed=1, merge_cost=1))
     >>> len(found), found[0].throughput, found[0].merged_keys.size
     (6, 1.0, 0)
     """
@@ -105,7 +124,7 @@ def windows_of(scheme: str, workers: int, stream: Stream, *, seed: int) -> Itera
             keys.append(identities(batch.keys))
             assigned.append(routed)
         if sum(map(len, keys)) == rows:
-            yield Window.of(np.concatenate(keys), np.concatenate(assigned), workers)
+            yield Window.of(np.concatenate(keys), np.concatenate(assigned), workers, merge_cost)
             keys, assigned = [], []
 
 
@@ -131,19 +150,20 @@ class Latency:
         serve_many(
             self._queues, window.assigned, Arrivals(self._served, self._gap), NO_WEIGHTS, out
         )
-        merging = self._merging(window.merged_keys, rows)
+        merging = self._merging(window.merged_keys, rows, window.merge_cost)
         split = np.flatnonzero(window.split)
         if merging.size:
             out[split] += merging[np.arange(split.size) * merging.size // split.size]
         self._served += rows
         return out
 
-    def _merging(self, keys: Ids, rows: int) -> NDArray[np.float64]:
+    def _merging(self, keys: Ids, rows: int, cost: float) -> NDArray[np.float64]:
         """Spread the merges of a window over its time."""
         out = np.empty(keys.size)
         if keys.size:
             gap = rows * self._gap / keys.size
             first = round(self._served * self._gap / gap)
             aggregators = self._by_key.route_many(keys)
-            serve_many(self._mergers, aggregators, Arrivals(first, gap), NO_WEIGHTS, out)
+            costs = np.full(keys.size, cost)
+            serve_many(self._mergers, aggregators, Arrivals(first, gap), costs, out)
         return out

@@ -5,6 +5,11 @@ from unskew.experiments.paper_003.data_sets import TABLE_1
 from unskew.experiments.paper_003.latency import TABLE_3
 from unskew.experiments.paper_003.local_loads import FIGURE_4, FIGURE_6
 from unskew.experiments.paper_003.memory import FIGURE_10B, FIGURE_10C
+from unskew.experiments.paper_003.periods_on_spark import (
+    FIGURE_10B_ON_SPARK,
+    FIGURE_10C_ON_SPARK,
+    TABLE_3_ON_SPARK,
+)
 from unskew.experiments.paper_003.skew import FIGURE_7
 from unskew.experiments.paper_003.skewed_sources import FIGURE_8
 from unskew.experiments.paper_003.splitting import TABLE_2
@@ -22,6 +27,9 @@ EXPERIMENTS = (
     FIGURE_9,
     FIGURE_10A,
     FIGURE_10B,
+    FIGURE_10B_ON_SPARK,
     FIGURE_10C,
+    FIGURE_10C_ON_SPARK,
     TABLE_3,
+    TABLE_3_ON_SPARK,
 )

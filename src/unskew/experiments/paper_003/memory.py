@@ -9,7 +9,8 @@ from unskew.experiments.paper_003.latency import FEW_IN_FLIGHT, QUEUE_DATA, TABL
 from unskew.experiments.rows import Rows
 
 
-def _figure(rows: Rows) -> Figure:
+def memory_figure(rows: Rows) -> Figure:
+    """Draw the throughput over the counters of a worker, a point a period."""
     panels = []
     for data in rows.distinct("data"):
         here = rows.where(data=data)
@@ -84,7 +85,7 @@ FIGURE_10B = replace(
     id="003/fig10b",
     title="Throughput against memory for growing aggregation periods, WP (0.4 ms of work)",
     sizes=_sizes("WP", 0.4, 10),
-    figure=_figure,
+    figure=memory_figure,
     claims=(
         Claim(
             "better-on-both",
@@ -109,7 +110,7 @@ FIGURE_10C = replace(
     title="Throughput against memory for growing aggregation periods, TW",
     data=datasets.describe("TW") + QUEUE_DATA + "; 0.1 ms of work; smoke has periods of a tenth",
     sizes=_sizes("TW", 0.1, 16),
-    figure=_figure,
+    figure=memory_figure,
     claims=(
         Claim(
             "better-on-both",

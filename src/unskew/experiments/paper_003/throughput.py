@@ -38,6 +38,8 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
                 "scheme": label,
                 "workers": workers,
                 "throughput": job.throughput,
+                "latency": 1000 * job.seconds,
+                "period": None,
                 "counters": job.partials,
                 "exact": job.exact,
             }

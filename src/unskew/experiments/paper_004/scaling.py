@@ -8,13 +8,15 @@ from unskew.experiments.figure import Figure
 from unskew.experiments.paper_004.shared import (
     ELECTION,
     METHODS,
+    QUEUES,
     gains,
     measure,
     panel_a_metric,
+    row_seconds_of,
     stream_of,
 )
 from unskew.experiments.rows import Row, Rows
-from unskew.experiments.spec import QUEUEING, Experiment, Parameters, Unit
+from unskew.experiments.spec import CALIBRATED, Experiment, Parameters, Unit
 
 _BARELY = 0.1
 """What "barely changed" may be."""
@@ -22,7 +24,12 @@ _BARELY = 0.1
 
 def _units_of(settings: Sequence[tuple[int, int]], parameters: Parameters) -> Sequence[Unit]:
     return [
-        {"workers": workers, "sources": sources, "messages": parameters["messages"]}
+        {
+            "workers": workers,
+            "sources": sources,
+            "messages": parameters["messages"],
+            "calibration": parameters["calibration"],
+        }
         for workers, sources in settings
     ]
 
@@ -37,12 +44,13 @@ def _source_units(parameters: Parameters) -> Sequence[Unit]:
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     stream = stream_of("election~", unit["messages"], seed)
+    cost = row_seconds_of(unit)
     place = {"workers": unit["workers"], "sources": unit["sources"]}
     return [
         {
             **place,
             "method": method,
-            **measure(method, unit["workers"], unit["sources"], stream, seed),
+            **measure(method, unit["workers"], unit["sources"], stream, seed, row_seconds=cost),
         }
         for method in METHODS
     ]
@@ -114,8 +122,8 @@ def _experiment(number: int, what: str, claims: Sequence[Claim], **fields: Any) 
     return Experiment(
         id=f"004/fig{number}",
         title=f"twitter-election: the methods as the number of {what} grows (simulated queues)",
-        runs_on=QUEUEING,
-        data=ELECTION,
+        runs_on=CALIBRATED,
+        data=ELECTION + QUEUES,
         sizes={"smoke": {"messages": 200_000}, "paper": {"messages": 5_000_000}},
         seconds={"smoke": 4, "paper": 120},
         run=_run,

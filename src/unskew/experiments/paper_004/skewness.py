@@ -11,13 +11,15 @@ from unskew.experiments.paper_004.shared import (
     COUNTRIES,
     METHODS,
     METRICS,
+    QUEUES,
     gains,
     measure,
     panel_a_metric,
+    row_seconds_of,
     stream_of,
 )
 from unskew.experiments.rows import Row, Rows
-from unskew.experiments.spec import QUEUEING, Experiment, Parameters, Unit
+from unskew.experiments.spec import CALIBRATED, Experiment, Parameters, Unit
 
 _LEVEL = 0.1
 """The paper calls DKG and PKG level without a limit, and names 7 and 8 % at 30 % skew."""
@@ -26,7 +28,12 @@ _LEVEL = 0.1
 def _units(parameters: Parameters) -> Sequence[Unit]:
     names = {f"country-skew-r{skew}": skew for skew in SKEWS}
     return [
-        {"data": name, "skew": skew, "messages": parameters["messages"]}
+        {
+            "data": name,
+            "skew": skew,
+            "messages": parameters["messages"],
+            "calibration": parameters["calibration"],
+        }
         for name, skew in {**names, HALF: None}.items()
     ]
 
@@ -38,7 +45,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
             "data": unit["data"],
             "skew": unit["skew"],
             "method": method,
-            **measure(method, 10, 5, stream, seed),
+            **measure(method, 10, 5, stream, seed, row_seconds=row_seconds_of(unit)),
         }
         for method in METHODS
     ]
@@ -99,8 +106,8 @@ def _second_to_shuffle(rows: Rows) -> Verdict:
 FIGURE_10 = Experiment(
     id="004/fig10",
     title="Each method as the skewness grows (simulated queues)",
-    runs_on=QUEUEING,
-    data=COUNTRIES,
+    runs_on=CALIBRATED,
+    data=COUNTRIES + QUEUES,
     sizes={"smoke": {"messages": 200_000}, "paper": {"messages": 10_000_000}},
     seconds={"smoke": 8, "paper": 300},
     units=_units,
