@@ -19,7 +19,7 @@ def squared_errors(
     true = weight * rows * rates / rates.sum()
     counts = weight * chance.poisson(true / weight)
     seen, truth, keys, once = (
-        np.bincount(cells, weights=each, minlength=N_CELLS)
+        np.bincount(cells, weights=each, minlength=N_CELLS).astype(float)
         for each in (counts, true, counts > 0, counts == weight)
     )
     expected = best_mixture(keys, seen, once, weight).of(keys, seen)
@@ -44,6 +44,12 @@ def test_it_errs_less_than_the_counts_the_less_the_more_alike_keys_are(
 def test_a_few_rows_of_many_keys_say_little() -> None:
     mixed, counted = squared_errors(np.ones(60_000), 3_000)
     assert mixed < 0.1 * counted
+
+
+def test_keys_that_lie_more_evenly_than_by_chance_are_expected_to_be_alike() -> None:
+    seen = np.repeat([0.0, 1.0], [3_000, 1_000])
+    expected = best_mixture(seen, seen, seen, 1.0).of(seen, seen)
+    np.testing.assert_allclose(expected, 0.25)
 
 
 def test_almost_uniform_keys_are_placed_nearly_as_if_their_shares_were_known() -> None:

@@ -98,7 +98,12 @@ def best_mixture(keys: Loads, seen: Loads, seen_once: Loads, noise: float) -> Mi
         without_row = np.minimum(np.maximum(seen - noise, 0.0), knee * mean * keys)
         falls.append(seen / noise * (np.minimum(seen, knee * mean * keys) - without_row))
     wanted = table @ seen - noise * np.stack(falls).sum(axis=1)
-    return Mixture(_least_squares(table, wanted), mean)
+    coefficients = _least_squares(table, wanted)
+    # Keys that a hash spreads more evenly than chance would make it seem that cells which have rows
+    # get no more. All that this shows is that they differ by less than chance: not at all.
+    if np.cov(coefficients @ table, seen)[0, 1] <= 0:
+        coefficients = np.concatenate(([seen.mean()], np.zeros(table.shape[0] - 1)))
+    return Mixture(coefficients, mean)
 
 
 def _least_squares(table: NDArray[np.float64], wanted: Loads) -> Loads:
