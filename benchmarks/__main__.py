@@ -11,6 +11,7 @@ BENCHMARKS = (
     "spark_routing",
     "spark_work",
     "spark_loads",
+    "spark_wrap",
     "spark_streaming",
     "spark_watching",
     "spark_proactive",

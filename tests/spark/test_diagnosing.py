@@ -5,17 +5,21 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import unskew.spark as us
+from unskew.advisor.counts import count
 from unskew.advisor.diagnosis import Diagnosis
+from unskew.advisor.drift import measure_drift
 from unskew.cli.main import main
 from unskew.errors import InvalidParameterError, StreamError
 from unskew.spark import key_counting
 from unskew.spark.key_counting import profile_pass, profile_sample
+from unskew.spark.key_drift import drift_over
 
 KEYS = [None if n % 4 == 0 else "hot" if n % 4 == 1 else f"k{n % 97}" for n in range(4000)]
 COUNTS = Counter(KEYS)
@@ -72,9 +76,17 @@ def test_a_hot_key_is_worth_splitting_and_builtin_work_is_left_alone(rows: DataF
     assert isinstance(found, Diagnosis)
     assert found.recommendation.grouping == "wrap"
     assert found.recommendation.code in repr(found)
+    assert "not known" in repr(found)
     assert "hot" in found._repr_html_() or "null" in found._repr_html_()
     builtin = us.diagnose(rows, "user", workers=8, work="builtin")
     assert builtin.recommendation.grouping is None
+
+
+def test_a_column_of_time_tells_whether_hot_keys_change(rows: DataFrame) -> None:
+    found = us.diagnose(rows.orderBy(sf.rand(1)), "user", workers=2, time="day")
+    assert found.profile.drift.windows == 20
+    assert found.profile.drift.largest < 0.05
+    assert "not known" not in repr(found)
 
 
 def test_bad_input_gives_a_clear_message(spark: SparkSession, rows: DataFrame) -> None:
@@ -97,6 +109,26 @@ def test_one_key_or_only_nulls_are_told_as_they_are(
     found = us.diagnose(df, "user", workers=4, work="atomic")
     assert (found.profile.keys, found.profile.p1, found.profile.null_share) == (1, 1.0, share)
     assert found.recommendation.grouping is None
+
+
+def test_with_a_column_of_time_drift_is_what_measuring_the_ordered_rows_gives(
+    spark: SparkSession,
+) -> None:
+    rng = np.random.default_rng(3)
+    keys = np.where(np.arange(20_000) < 9_000, 1, 2)
+    keys = np.where(rng.random(20_000) < 0.4, keys, rng.integers(10, 60, 20_000))
+    order = rng.permutation(20_000)  # the rows of a table lie as they like
+    days = np.datetime64("2020-01-01", "us") + order.astype("timedelta64[m]")
+    rows = pa.table({"user": keys[order], "at": days, "text": keys[order].astype(str)})
+    df = spark.createDataFrame(rows)
+    found = drift_over(df, "user", "at")
+    expected = measure_drift([count(part.astype(np.uint64)) for part in np.array_split(keys, 20)])
+    assert found.windows == expected.windows == 20
+    for name in ("mean", "largest", "overall"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=0.01)
+    for bad in ("nothing", "text"):
+        with pytest.raises(InvalidParameterError, match="time must be"):
+            drift_over(df, "user", bad)
 
 
 def test_the_command_line_reads_a_table_of_spark(

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from unskew._validation import check_int
 from unskew.advisor.counts import Counts, Numbers
+from unskew.advisor.fitting import rates_behind
 from unskew.advisor.profile import KeyProfile
 from unskew.hashing import Ids, derive_seeds
 from unskew.streams.in_memory import InMemoryStream, from_keys
@@ -88,23 +89,26 @@ def _places(table: Counts, window: Counts) -> Places:
 def _scaled_up(profile: KeyProfile, chance: np.random.Generator) -> Numbers:
     """Return how many rows of the whole stream the sampled keys have.
 
-    Some of the rows that are left belong to keys not seen. They are missed by the rare keys that
-    were seen by luck, not by the hot ones: every key's count is lowered by the same (absolute
-    discounting). What a rare key has is then drawn, since all having the mean would be too even.
+    Those that the sample has, and their part of the rows that are left. That part is not the same
+    as in the sample: a key of which the sample has many rows by luck has fewer in the rest, and
+    what a key has there is drawn, since all having what is expected would be too even.
     """
     rows = profile.counts.rows
-    left = profile.rows - profile.counted
-    known = np.maximum(rows - _discount(profile), 0.01)
-    rates = chance.gamma(known) if rows.size else known
-    rates[rows > 100] = known[rows > 100]
-    rates *= known.sum() / rates.sum()
-    whole: Numbers = rows + left * (1.0 - profile.unseen_share) * rates / known.sum()
+    if not rows.size:
+        return rows
+    means, variances = rates_behind(rows, profile.unseen_keys)
+    seen = rows.astype(np.int64)
+    rates = _drawn_rates(means[seen], variances[seen], chance)
+    left = (profile.rows - profile.counted) * (1.0 - profile.unseen_share)
+    whole: Numbers = rows + chance.poisson(left * rates / max(float(rates.sum()), 1e-300))
     return whole
 
 
-def _discount(profile: KeyProfile) -> float:
-    rows = profile.counts.rows
-    return float(profile.unseen_share * rows.sum() / rows.size)
+def _drawn_rates(means: Numbers, variances: Numbers, chance: np.random.Generator) -> Numbers:
+    """Draw rates of given means and variances (gamma); no chance where there is no variance."""
+    shapes = means**2 / np.maximum(variances, 1e-9)
+    drawn: Numbers = chance.gamma(shapes) * means / np.maximum(shapes, 1e-300)
+    return drawn
 
 
 def _drifting(profile: KeyProfile) -> NDArray[np.bool_]:
@@ -126,10 +130,17 @@ def _tail(profile: KeyProfile, chance: np.random.Generator) -> tuple[Ids, Number
     """Return identities and rows of keys that are in no window."""
     unseen = (profile.rows - profile.counted) * profile.unseen_share
     rest = _shared_out(profile.tail_keys, profile.tail_rows / profile.sampled_share, 1.0, chance)
-    shape = max(0.1, 1.0 - _discount(profile))
-    missed = _shared_out(profile.unseen_keys, unseen, shape, chance)
+    missed = _shared_out(profile.unseen_keys, unseen, _missed_shape(profile), chance)
     rows = np.concatenate([rest, missed])
     return derive_seeds(int(chance.integers(1 << 32)), rows.size, purpose="tail"), rows
+
+
+def _missed_shape(profile: KeyProfile) -> float:
+    """Return how alike the keys are that the sample has missed: the shape of a gamma law."""
+    if not profile.unseen_keys or not profile.counts.rows.size:
+        return 1.0
+    means, variances = rates_behind(profile.counts.rows, profile.unseen_keys)
+    return float(np.clip(means[0] ** 2 / max(variances[0], 1e-9), 0.1, 1e6))
 
 
 def _shared_out(keys: float, rows: float, shape: float, chance: np.random.Generator) -> Numbers:

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from unskew.advisor.counts import Counts, Numbers, merged
 from unskew.hashing import Ids
 
-_HOT = 10
-_WINDOWS = 20
+HOT_KEYS = 10
+"""So many of the hottest keys of a window are compared with another."""
+WINDOWS = 20
 _DEVIATIONS = 2.0
 
 
@@ -37,8 +39,15 @@ class Drift:
     windows: int
 
 
+class Window(NamedTuple):
+    """A stretch of time: the rows of its hottest keys at least, and of all its keys together."""
+
+    counts: Counts
+    total: float
+
+
 def measure_drift(windows: Sequence[Counts]) -> Drift:
-    """Compare windows, which are in the order of time.
+    """Compare windows, of which all keys are known and which are in the order of time.
 
     >>> from unskew.advisor.counts import count
     >>> calm, other = (count(np.repeat(np.uint64([key, 9]), 500)) for key in (1, 2))
@@ -46,7 +55,11 @@ def measure_drift(windows: Sequence[Counts]) -> Drift:
     >>> 0.45 < drift.largest < 0.5, drift.mean == drift.largest / 2, drift.windows
     (True, True, 3)
     """
-    parts = _joined(windows)
+    return drift_between([Window(part, part.total) for part in _joined(windows)])
+
+
+def drift_between(parts: Sequence[Window]) -> Drift:
+    """Compare windows in the order of time; of each the ten hottest keys of any must be known."""
     if len(parts) < 2:
         return Drift(0.0, 0.0, 0.0, len(parts))
     changes = np.array([_change(*pair) for pair in pairwise(parts)])
@@ -56,12 +69,12 @@ def measure_drift(windows: Sequence[Counts]) -> Drift:
 
 def _joined(windows: Sequence[Counts]) -> list[Counts]:
     """Join neighbours, so that there are few windows and each tells something."""
-    bounds = np.linspace(0, len(windows), min(_WINDOWS, len(windows)) + 1).astype(int)
+    bounds = np.linspace(0, len(windows), min(WINDOWS, len(windows)) + 1).astype(int)
     return [merged(windows[first:last]) for first, last in pairwise(bounds)]
 
 
-def _change(one: Counts, other: Counts) -> float:
-    hot = np.union1d(_hottest(one), _hottest(other))
+def _change(one: Window, other: Window) -> float:
+    hot = np.union1d(_hottest(one.counts), _hottest(other.counts))
     first, second = _shares(one, hot), _shares(other, hot)
     both = (first * one.total + second * other.total) / (one.total + other.total)
     chance = np.sqrt(both * (1.0 - both) * (1.0 / one.total + 1.0 / other.total))
@@ -70,10 +83,11 @@ def _change(one: Counts, other: Counts) -> float:
 
 
 def _hottest(table: Counts) -> Ids:
-    count = min(_HOT, table.ids.size)
+    count = min(HOT_KEYS, table.ids.size)
     return table.ids[np.argpartition(-table.rows, count - 1)[:count]]
 
 
-def _shares(table: Counts, ids: Ids) -> Numbers:
+def _shares(window: Window, ids: Ids) -> Numbers:
+    table = window.counts
     places = np.minimum(np.searchsorted(table.ids, ids), table.ids.size - 1)
-    return np.where(table.ids[places] == ids, table.rows[places], 0.0) / table.total
+    return np.where(table.ids[places] == ids, table.rows[places], 0.0) / window.total

@@ -1,12 +1,14 @@
 """What counts tell of the law behind them: the Zipf exponent, and the keys not seen."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unskew.advisor.counts import Numbers
 
 _HIGHEST_EXPONENT = 8.0
 _PRECISION = 1e-4
 _EXACT_RANKS = 4096
+_ENOUGH_KEYS = 1000
 
 
 def fit_zipf(rows: Numbers, keys: float) -> float:
@@ -109,3 +111,72 @@ def unseen_share(rows: Numbers) -> float:
     0.2
     """
     return float(np.count_nonzero(rows == 1)) / float(rows.sum())
+
+
+def rates_behind(rows: Numbers, unseen: float) -> tuple[Numbers, Numbers]:
+    """Estimate how often keys come for which a sample has so many rows, and how unsure that is.
+
+    A key with n rows in the sample has, on average, fewer (or more) if the sample is taken again:
+    (n + 1) · K(n + 1) / K(n), where K(n) keys have n rows each [1]. No law is supposed.
+
+    Parameters
+    ----------
+    rows
+        Rows of each key in the sample.
+    unseen
+        How many keys have none.
+
+    Returns
+    -------
+    means, variances
+        Of the rows that keys of 0, 1, 2 … rows in a sample may expect in another.
+
+    Notes
+    -----
+    Each K is the sum over some neighbours. Where that is of less than 1,000 keys, higher counts are
+    lowered by as much as the two before, and lower ones are taken for the first that is known.
+
+    Examples
+    --------
+    Keys that are alike all have the mean, whatever the sample has of them:
+
+    >>> sample = np.random.default_rng(1).poisson(9.0, 100_000).astype(float)
+    >>> means, variances = rates_behind(sample, 0)
+    >>> bool(np.abs(means[6:13] - 9).max() < 0.5), bool(variances[6:13].mean() < 1)
+    (True, True)
+
+    References
+    ----------
+    [1] Robbins, "An Empirical Bayes Approach to Statistics", 1956; Good, "The Population
+       Frequencies of Species and the Estimation of Population Parameters", 1953.
+    """
+    largest = int(rows.max(initial=0))
+    keys = np.bincount(rows.astype(np.int64), minlength=largest + 3).astype(np.float64)
+    keys[0] = unseen
+    times = np.arange(largest + 1)
+    reach = (np.sqrt(times) / 4).astype(np.int64)
+    numbers = np.arange(keys.size)
+    near = [
+        _sums_between(weighted, times - reach + step, times + reach + step)
+        for step, weighted in enumerate((keys, numbers * keys, numbers * (numbers - 1) * keys))
+    ]
+    enough = np.flatnonzero(near[0] >= _ENOUGH_KEYS)
+    means, variances = times.astype(np.float64), times.astype(np.float64)
+    if enough.size:
+        first, last = enough[0], enough[-1]
+        sure = slice(first, last + 1)
+        base = np.maximum(near[0][sure], 1.0)
+        means[sure] = near[1][sure] / base
+        variances[sure] = np.maximum(near[2][sure] / base - means[sure] ** 2, 0.0)
+        lowered = float(np.clip((times - means)[max(first, last - 1) : last + 1].mean(), 0.0, 2.0))
+        means[last + 1 :] = variances[last + 1 :] = times[last + 1 :] - lowered
+        means[:first], variances[:first] = means[first], variances[first]
+    return np.maximum(means, 0.01), variances
+
+
+def _sums_between(values: Numbers, first: NDArray[np.int64], last: NDArray[np.int64]) -> Numbers:
+    """Return the sums of ``values`` from each ``first`` to ``last``, as far as there are any."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    size = values.size
+    between: Numbers = sums[np.minimum(last + 1, size)] - sums[np.minimum(first, size)]
+    return between

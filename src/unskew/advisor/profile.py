@@ -48,6 +48,9 @@ class KeyProfile:
         What people call the keys, by identity.
     opening
         Identities of the first rows, as they came: some schemes decide by them once and for all.
+    drift_seen
+        How much the hot keys change, where something has measured it; by default what the windows
+        show.
 
     Notes
     -----
@@ -68,6 +71,7 @@ class KeyProfile:
     distinct: float | None = None
     names: Mapping[int, str] = field(default_factory=dict)
     opening: Ids = field(default_factory=lambda: np.empty(0, np.uint64))
+    drift_seen: Drift | None = None
 
     @classmethod
     def from_counts(cls, keys: Keys, counts: ArrayLike, **options: Any) -> "KeyProfile":
@@ -188,7 +192,7 @@ class KeyProfile:
     @cached_property
     def drift(self) -> Drift:
         """How much the hot keys change."""
-        return measure_drift(self.windows)
+        return measure_drift(self.windows) if self.drift_seen is None else self.drift_seen
 
     @property
     def mean_cost(self) -> float | None:

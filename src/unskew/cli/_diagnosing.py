@@ -26,6 +26,7 @@ class Question:
     sample: int | None
     batch: bool
     seed: int
+    time: str | None = None
 
 
 def check(question: Question, report: Path | None, *, both: bool) -> None:

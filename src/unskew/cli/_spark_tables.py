@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 TABLE, TOPIC = "table:", "kafka:"
+_RECORD_TIME = "record_time"
 
 
 def answer_spark(data: str, question: Question, *, by: str | None, cost: str | None) -> Diagnosis:
@@ -34,6 +35,7 @@ def answer_spark(data: str, question: Question, *, by: str | None, cost: str | N
         work=question.work,
         learn="pass" if question.sample is None else "sample",
         rows=question.sample,
+        time=question.time if data.startswith(TABLE) else _RECORD_TIME,
         cost_per_row=question.cost_per_row,
         seed=question.seed,
         name=data,
@@ -76,4 +78,5 @@ def _topic(data: str, by: str | None) -> "tuple[DataFrame, str]":
     if by is not None:
         value = sf.from_json(sf.col("value").cast("string"), StructType().add(by, StringType()))
         key = value.getField(by)
-    return topic.records(spark.read).select(key.alias(by or "key")), by or "key"
+    came = sf.col("timestamp").alias(_RECORD_TIME)
+    return topic.records(spark.read).select(key.alias(by or "key"), came), by or "key"

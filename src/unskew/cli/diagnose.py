@@ -44,6 +44,16 @@ def diagnose(
             rich_help_panel=_DATA,
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            "--time",
+            help="The column that tells when the rows of a table came, to see whether its hot keys "
+            "change. Files, streams and topics have an order of their own.",
+            show_default=False,
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
     workers: options.Workers = 10,
     work: Annotated[
         str,
@@ -135,8 +145,10 @@ def diagnose(
         raise typer.BadParameter("say which data: a file, a directory or a stream")
     from unskew.cli._diagnosing import Question, answer, check
 
-    question = Question(workers, sources, work, cost_per_row, sample, batch, seed)
+    question = Question(workers, sources, work, cost_per_row, sample, batch, seed, time)
     check(question, report, both=whole and sample is not None)
+    if time is not None and not data.startswith("table:"):
+        raise typer.BadParameter("--time is for a table: other data have an order of their own")
     if data.startswith(("table:", "kafka:")):
         from unskew.cli._spark_tables import answer_spark
 

@@ -8,17 +8,31 @@ from numpy.typing import NDArray
 
 from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
+from unskew.groupings._chain import chain_rooms
 from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings._replanning import Cut, Flow, joined, owners_of, repour, settle
+from unskew.groupings._shrinking import known_loads
 from unskew.groupings.base import Weights, Workers
 from unskew.groupings.plan import Plan, slots_of
 from unskew.hashing import Ids
-from unskew.scheduling import Loads, Pieces, longest_first, rooms_for, sums_of, wrap_around
+from unskew.scheduling import (
+    Loads,
+    Pieces,
+    longest_first,
+    pour_anew,
+    rooms_for,
+    sums_of,
+    wrap_around,
+)
+from unskew.sketches.hash_cells import HashCells
 from unskew.sketches.space_saving import SpaceSaving
 
 _LARGE = 1 / 3  # of a worker's share: a key that is better not placed whole
 _OWN_PLACE = 1 / 20  # of a worker's share: a whole key that is worth a place of its own
 _GOLDEN = 0.6180339887498949
+_LIGHT = 1 / 4  # of a worker's share: what it may have of a chain, lest the chain should change
+_CELLS = 65_536  # in which loads are learned, however few slots there are
+_ROUNDS = 50
 _DEVIATIONS = 8  # room for the flowing keys, in standard deviations of a worker's learned load
 
 
@@ -76,9 +90,9 @@ class Wrap(PlannedGrouping):
 
     Notes
     -----
-    The largest keys (at most ``n_workers``) flow; all others stay whole in their slots, which are
-    placed by LPT. The flowing keys then fill the room that is left on each worker, one after the
-    other (McNaughton's wrap-around).
+    The largest keys (at most ``n_workers``) flow: they are laid end to end over the workers and cut
+    wherever one ends. All others stay whole in their slots, which are placed by LPT. What slots
+    will bring is estimated from their rows and the number of their keys (`_shrinking`).
 
     Neighbouring workers share the key that was cut between them. A row of such a key goes to the
     least loaded of the key's workers by the source's own counts: load flows along the chain of
@@ -121,6 +135,7 @@ class Wrap(PlannedGrouping):
         self.capacity = None if capacity is None else _checked_capacity(capacity, n_workers)
         self.splits_keys = max_replicas != 1
         self._sum_of_squares = 0.0  # of the weights learned: how noisy the slots are
+        self._cells: HashCells | None = None  # from the first row learned on
         counters = max(4096, 16 * n_workers) if hot_keys is None else hot_keys
         super().__init__(n_workers, n_slots=self.slots, n_counters=counters, seed=seed)
 
@@ -130,21 +145,30 @@ class Wrap(PlannedGrouping):
         self._slot_loads *= self.decay
         self._summary.scale(self.decay)
         self._sum_of_squares *= self.decay**2
+        if self._cells is not None:
+            self._cells.fade(self.decay)
         return self
+
+    def for_source(self, source: int, n_sources: int) -> Self:
+        """Return an object of its own that follows the same plan and has sent nothing yet."""
+        own = super().for_source(source, n_sources)
+        own._cells = None if self._cells is None else self._cells.copy()
+        return own
 
     def _learn(self, ids: Ids, weights: Weights) -> None:
         super()._learn(ids, weights)
         self._sum_of_squares += float(weights @ weights) if weights.size else ids.size
+        if self._cells is None:
+            n_cells = self.slots * max(1, _CELLS // self.slots)
+            self._cells = HashCells(n_cells, self.plan.slot_member)
+        self._cells.update_many(ids, weights)
 
     def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
-        hot = _sure_loads(summary)
-        slots = slots_of(hot.ids, self.plan.slot_member, slot_loads.size)
-        rest = slot_loads.copy()
-        np.subtract.at(rest, slots, hot.loads)
         noise = self._sum_of_squares / summary.total if summary.total else 1.0
-        rest = _without_noise(np.maximum(rest, 0.0), noise)
+        rest, hot = known_loads(slot_loads, summary, self._cells, self.plan.slot_member, noise)
         flows = self._flowing(hot, summary.total)
-        np.add.at(rest, slots[~flows], hot.loads[~flows])
+        slots = slots_of(hot.ids[~flows], self.plan.slot_member, rest.size)
+        np.add.at(rest, slots, hot.loads[~flows])
         flow = Flow(hot.ids[flows], hot.loads[flows])
         if self.max_replicas == 1:
             places, pieces = self._whole(rest, flow)
@@ -168,6 +192,10 @@ class Wrap(PlannedGrouping):
         """Return a first plan: slots by LPT, then the flowing keys end to end."""
         capacity = self._capacities
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
+        if self.capacity is None and self.max_replicas is None and flow.ids.size:
+            rooms = chain_rooms(flow.loads, self.n_workers)
+            if rooms.max() <= _LIGHT * level:
+                return self._chained(rest, flow, rooms)
         giants = self._cut_giants(flow, np.zeros(self.n_workers), level)
         given = sums_of(giants.loads, giants.workers, self.n_workers)
         places = longest_first(rest, self.n_workers, initial=given, capacity=capacity)
@@ -175,6 +203,17 @@ class Wrap(PlannedGrouping):
         places[unknown] = _in_proportion(unknown.size, capacity)
         placed = sums_of(rest, places, self.n_workers)
         return places, self._end_to_end(flow, giants, placed, level)
+
+    def _chained(self, rest: Loads, flow: Flow, rooms: Loads) -> tuple[Workers, Pieces]:
+        """Return a first plan in which flowing keys join all workers, and slots fill them up."""
+        places = longest_first(rest, self.n_workers, initial=rooms)
+        unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
+        places[unknown] = _in_proportion(unknown.size, self._capacities)
+        pieces = wrap_around(flow.loads, rooms)
+        levels = rooms + sums_of(rest, places, self.n_workers)
+        pour_anew(pieces, self._capacities, levels, _ROUNDS)
+        cut = Cut(owners_of(pieces), pieces.workers, pieces.loads)
+        return places, self._limited(cut, flow, self.min_piece * float(levels.mean()))
 
     def _changed(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
         """Return the present plan with what the loads ask for changed."""
@@ -259,7 +298,9 @@ class Wrap(PlannedGrouping):
         too_large = int(np.count_nonzero(hot.loads >= _LARGE * share))
         deviation = float(np.sqrt(self._sum_of_squares * self.n_workers))
         enough = int(np.searchsorted(np.cumsum(hot.loads), _DEVIATIONS * deviation)) + 1
-        count = min(max(too_large, enough), self.n_workers, int(hot.loads.size))
+        # Of W keys one at least has room on a worker, if that is like all others.
+        most = self.n_workers - (self.capacity is None)
+        count = min(max(too_large, enough), most, int(hot.loads.size))
         flows: NDArray[np.bool_] = np.arange(hot.loads.size) < count
         if count and self.is_built:
             least = 0.5 * hot.loads[count - 1]
@@ -299,24 +340,3 @@ def _in_proportion(count: int, capacity: Loads) -> Workers:
     bounds = np.cumsum(capacity) / capacity.sum()
     spread = (np.arange(count) * _GOLDEN) % 1.0
     return np.minimum(np.searchsorted(bounds, spread, "right"), capacity.size - 1).astype(np.int32)
-
-
-def _sure_loads(summary: SpaceSaving) -> Flow:
-    """Return the keys whose load is known for at least one half, largest first."""
-    ids, counts, errors = summary.items()
-    sure = counts - errors
-    known = np.flatnonzero(sure > 0.5 * counts)
-    order = known[np.argsort(-sure[known], kind="stable")]
-    return Flow(ids[order], sure[order])
-
-
-def _without_noise(loads: Loads, noise: float) -> Loads:
-    """Draw the loads towards their mean by that part of their variance that is chance.
-
-    A slot that happened to get many rows of the sample will get fewer of the stream, and one that
-    got none will not get none. For Poisson counts this is the best linear estimate; ``noise`` is
-    the variance of a load over its mean, 1 where every row weighs 1.
-    """
-    mean, variance = float(loads.mean()), float(loads.var())
-    by_chance = min(1.0, mean * noise / variance) if variance > 0 else 1.0
-    return mean + (1.0 - by_chance) * (loads - mean)

@@ -82,7 +82,7 @@ def facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
 def _drift_text(diagnosis: Diagnosis) -> str:
     drift = diagnosis.profile.drift
     if drift.windows < 2:
-        return "not known"
+        return "not known: rows of a table have no order, unless a column of time is named"
     return (
         f"from one twentieth to the next {share_text(drift.mean)} of the rows go to other hot "
         f"keys, {share_text(drift.largest)} at most"

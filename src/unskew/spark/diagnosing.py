@@ -14,6 +14,7 @@ from unskew.groupings.base import Grouping
 from unskew.groupings.registry import make_grouping
 from unskew.reports.diagnosis_text import diagnosis_html, diagnosis_text
 from unskew.spark.key_counting import profile_pass, profile_sample
+from unskew.spark.key_drift import drift_over
 from unskew.spark.keys import By, check_by
 from unskew.spark.learning import WAYS, sample_size
 from unskew.spark.schemes import RUNNABLE
@@ -38,6 +39,7 @@ def diagnose(
     work: str = MERGE,
     learn: str = "sample",
     rows: int | None = None,
+    time: str | None = None,
     cost_per_row: float | None = None,
     seed: int = 0,
     name: str = "a DataFrame",
@@ -63,6 +65,9 @@ def diagnose(
         every key exactly, which shuffles the distinct keys.
     rows
         Size of the sample; 8,000 a worker and at least 200,000 by default.
+    time
+        A column of numbers, dates or timestamps that tells when rows came, to see whether the hot
+        keys change. Rows of a table have no order of their own, so drift is not known without it.
     cost_per_row
         Milliseconds of work a row, to predict seconds.
     seed
@@ -90,6 +95,8 @@ def diagnose(
         raise InvalidParameterError("diagnose", "df", "a batch DataFrame", "a stream", hint=hint)
     size = sample_size(workers) if rows is None else check_int("diagnose", "rows", rows, minimum=1)
     profile = profile_pass(df, names) if learn == "pass" else profile_sample(df, names, size, seed)
+    if time is not None:
+        profile = replace(profile, drift_seen=drift_over(df, names, time))
     found = diagnose_profile(
         profile,
         workers,
