@@ -10,7 +10,10 @@ from unskew.experiments.engine import count_keys_on_spark
 from unskew.experiments.engine_queues import placed_in_queues
 from unskew.experiments.engine_stream import count_stream_on_spark
 
-KEYS = np.array([0] * 300 + [1, 2, 3, 4] * 25 + list(range(5, 205)), np.uint64)
+# In no order: a task of Spark gets neighbours, a source of the queues every eighth row.
+KEYS = np.random.default_rng(1).permutation(
+    np.array([0] * 300 + [1, 2, 3, 4] * 25 + list(range(5, 205)), np.uint64)
+)
 WORKERS = 3
 
 
