@@ -30,10 +30,10 @@ from unskew.sketches.space_saving import SpaceSaving
 _LARGE = 1 / 3  # of a worker's share: a key that is better not placed whole
 _OWN_PLACE = 1 / 20  # of a worker's share: a whole key that is worth a place of its own
 _GOLDEN = 0.6180339887498949
-_LIGHT = 1 / 4  # of a worker's share: what it may have of a chain, lest the chain should change
+_LIGHT = 1 / 4  # of all load: flowing keys that are no more may make the rest uneven
 _CELLS = 65_536  # in which loads are learned, however few slots there are
 _ROUNDS = 50
-_DEVIATIONS = 8  # room for the flowing keys, in standard deviations of a worker's learned load
+_DEVIATIONS = 4  # room for the flowing keys, in standard deviations of a worker's learned load
 
 
 class Wrap(PlannedGrouping):
@@ -194,7 +194,8 @@ class Wrap(PlannedGrouping):
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
         if self.capacity is None and self.max_replicas is None and flow.ids.size:
             rooms = chain_rooms(flow.loads, self.n_workers)
-            if rooms.max() <= _LIGHT * level:
+            light = float(rooms.sum()) <= _LIGHT * self.n_workers * level
+            if light and float(rooms.max()) <= level:
                 return self._chained(rest, flow, rooms)
         giants = self._cut_giants(flow, np.zeros(self.n_workers), level)
         given = sums_of(giants.loads, giants.workers, self.n_workers)
