@@ -26,7 +26,7 @@ WORKERS = 4
 ROWS = 12_000
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> DataFrame:
     """Rows of which half have the key null."""
     key = sf.when(sf.col("id") % 2 == 1, sf.concat(sf.lit("k"), sf.col("id") % 101))
@@ -37,6 +37,18 @@ def rows(spark: SparkSession) -> DataFrame:
 
 def plain(df: DataFrame) -> DataFrame:
     return df.groupBy("user").agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+
+
+@pytest.fixture(scope="module")
+def expected(rows: DataFrame) -> list[str]:
+    """Count and total by user, as plain Spark has them."""
+    return content(plain(rows))
+
+
+@pytest.fixture(scope="module")
+def expected_means(rows: DataFrame) -> list[str]:
+    # Whole numbers: the sum of doubles is exact in any order.
+    return content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
 
 
 def totals() -> list[Column]:
@@ -61,11 +73,12 @@ def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> 
     placed = us.balance(rows, "user", WORKERS, grouping=grouping)
     assert placed.schema == rows.schema
     workers = placed.select(sf.spark_partition_id().alias("worker"), "id")
-    found = workers.groupBy("worker").agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
-    loads = {row["worker"]: row["n"] for row in found.collect()}
+    counted = workers.groupBy("worker").agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+    found = counted.collect()
+    loads = {row["worker"]: row["n"] for row in found}
     assert set(loads) <= set(range(WORKERS))
     assert sum(loads.values()) == ROWS
-    assert sum(row["total"] for row in found.collect()) == ROWS * (ROWS - 1) // 2
+    assert sum(row["total"] for row in found) == ROWS * (ROWS - 1) // 2
     if grouping in ("wrap", "shuffle", "auto"):
         assert max(loads.values()) < 1.1 * ROWS / WORKERS
     if grouping in ("key", "distribution-aware"):  # half of all rows have one key
@@ -74,19 +87,20 @@ def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> 
 
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key", "distribution-aware", "shuffle"])
-def test_agg_is_the_plain_group_by(rows: DataFrame, grouping: str) -> None:
+def test_agg_is_the_plain_group_by(rows: DataFrame, expected: list[str], grouping: str) -> None:
     grouped = us.group_by(rows, "user", WORKERS, grouping=grouping)
-    assert content(grouped.agg(*totals())) == content(plain(rows))
+    assert content(grouped.agg(*totals())) == expected
 
 
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
-def test_apply_is_the_plain_group_by(rows: DataFrame, grouping: str) -> None:
+def test_apply_is_the_plain_group_by(
+    rows: DataFrame, expected_means: list[str], grouping: str
+) -> None:
     means = us.group_by(rows, "user", WORKERS, grouping=grouping).apply(
         us.Mean("amount"), "mean double"
     )
-    # Whole numbers: the sum of doubles is exact in any order.
-    assert content(means) == content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
+    assert content(means) == expected_means
 
 
 @pytest.mark.parametrize("learn", ["sample", "pass"])
@@ -101,10 +115,10 @@ def test_a_diagnosis_counts_every_key_and_recommends_what_auto_takes(
 
 
 @pytest.mark.usefixtures("adaptive")
-def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame) -> None:
+def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame, expected: list[str]) -> None:
     schema = "user string, n long, total long"
     wholes = us.group_by(rows, "user", WORKERS).apply_in_arrow(whole_group, schema)
-    assert content(wholes) == content(plain(rows))
+    assert content(wholes) == expected
 
 
 def test_measured_work_gives_the_plain_group_by(rows: DataFrame) -> None:
@@ -115,18 +129,18 @@ def test_measured_work_gives_the_plain_group_by(rows: DataFrame) -> None:
 
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
 def test_a_salt_keeps_every_row_and_merges_to_the_plain_group_by(
-    rows: DataFrame, grouping: str
+    rows: DataFrame, expected: list[str], grouping: str
 ) -> None:
     salted = us.salt(rows, "user", WORKERS, grouping=grouping)
     parts = salted.groupBy("user", "salt").agg(sf.count("*").alias("n"), sf.sum("id").alias("t"))
     merged = parts.groupBy("user").agg(sf.sum("n").alias("n"), sf.sum("t").alias("total"))
-    assert content(merged) == content(plain(rows))
+    assert content(merged) == expected
     per_user = salted.groupBy("user").agg(sf.count_distinct("salt").alias("salts"))
     hottest = per_user.where("user IS NULL").collect()[0]["salts"]
     assert 2 <= hottest <= WORKERS
 
 
-def test_a_saved_plan_is_used_again(rows: DataFrame, tmp_path: Path) -> None:
+def test_a_saved_plan_is_used_again(rows: DataFrame, expected: list[str], tmp_path: Path) -> None:
     scheme = grouping_for("wrap", WORKERS)
     us.save_plan(
         tmp_path / "plan.json",
@@ -135,13 +149,12 @@ def test_a_saved_plan_is_used_again(rows: DataFrame, tmp_path: Path) -> None:
     )
     saved = us.load_plan(tmp_path / "plan.json")
     assert saved.plan.n_split_keys >= 1
-    assert content(us.group_by(rows, "user", WORKERS, plan=saved).agg(*totals())) == content(
-        plain(rows)
-    )
+    grouped = us.group_by(rows, "user", WORKERS, plan=saved)
+    assert content(grouped.agg(*totals())) == expected
 
 
 def test_a_stream_learns_its_plan_and_is_the_plain_query(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path
+    spark: SparkSession, rows: DataFrame, expected: list[str], tmp_path: Path
 ) -> None:
     for part in range(3):
         rows.where(sf.col("id") % 3 == part).coalesce(1).write.mode("append").parquet(
@@ -158,7 +171,7 @@ def test_a_stream_learns_its_plan_and_is_the_plain_query(
         wait_for(lambda: len(us.read_epochs(plans)) >= 3)
     finally:
         query.stop()
-    assert content(spark.table("both_sessions")) == content(plain(rows))
+    assert content(spark.table("both_sessions")) == expected
     epochs = us.read_epochs(plans)
     assert [epoch.batch for epoch in epochs] == [0, 1, 2]
     assert (epochs[0].next_version, sum(epoch.rows for epoch in epochs)) == (1, ROWS)

@@ -1,19 +1,21 @@
 """Run everything that needs no Python on executors that have none of our libraries, and show
-what those are told who need them: a driver program.
-
-Arguments: the folder, a Python with nothing, and a Python with all that unskew needs but unskew.
+what those are told who need them.
 """
 
 import sys
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.errors import PythonException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop
+from tests.spark.cluster.driver import report, sorted_rows
 
 import unskew.spark as us
 from unskew.spark.schemes import IN_TURN, PLANNED
+
+# So that what is missing on executors is unskew, and not this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 WORKERS = 4
 
@@ -100,12 +102,10 @@ def executor_modules(spark: SparkSession) -> list[str]:
     return found
 
 
-if __name__ == "__main__":
-    nothing, almost = sys.argv[2:]
-    running = cluster_session(**{"spark.pyspark.python": nothing})
-    report("with nothing", modules=executor_modules(running))
-    compare_schemes(running)
-    running.sparkContext.pythonExec = almost
-    report("with almost all", modules=executor_modules(running))
-    show_failures(running)
-    stop(running)
+def run_cases(spark: SparkSession, almost: str) -> None:
+    """Run all cases: first with the Python of the session, which has nothing, then with another."""
+    report("with nothing", modules=executor_modules(spark))
+    compare_schemes(spark)
+    spark.sparkContext.pythonExec = almost
+    report("with almost all", modules=executor_modules(spark))
+    show_failures(spark)

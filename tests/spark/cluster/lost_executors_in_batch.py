@@ -1,9 +1,9 @@
-"""Kill an executor while rows are routed, and while they are worked on: a driver program."""
+"""Kill an executor while rows are routed, and while they are worked on."""
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop, work_folder
+from tests.spark.cluster.driver import report, sorted_rows, work_folder
 from tests.spark.cluster.trap import Trap, trapped
 from tests.spark.cluster.trapped_totals import TrappedTotals
 
@@ -87,8 +87,7 @@ def run_case(spark: SparkSession, name: str, grouping: str, phase: str) -> None:
     )
 
 
-if __name__ == "__main__":
-    running = cluster_session()
+def run_cases(spark: SparkSession) -> None:
+    """Run all cases, with an executor that is killed in each."""
     for case in CASES:
-        run_case(running, *case)
-    stop(running)
+        run_case(spark, *case)

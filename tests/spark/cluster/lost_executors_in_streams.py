@@ -1,11 +1,14 @@
-"""Kill executors under running streams that learn their plan: a driver program."""
+"""Kill executors under running streams that learn their plan."""
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
-from tests.spark.cluster.driver import cluster_session, report, sorted_rows, stop, work_folder
+from tests.spark.cluster.driver import report, sorted_rows, work_folder
 from tests.spark.cluster.trap import Trap, trapped, wait_for
 from tests.spark.cluster.trapped_totals import TrappedTotals
 
@@ -17,12 +20,14 @@ SCHEMA = "user long, id long"
 FILES = 4  # in each micro-batch: as many tasks that read
 
 
-def write_batch(spark: SparkSession, folder: Path, number: int) -> None:
+def write_batch(folder: Path, number: int) -> None:
     """Add the files of one micro-batch; half of its rows are of one user."""
-    start = number * 8000
-    user = sf.when(sf.col("id") % 2 == 0, sf.lit(7)).otherwise(sf.col("id") % 101)
-    rows = spark.range(start, start + 8000, numPartitions=FILES).select(user.alias("user"), "id")
-    rows.write.parquet(str(folder / "written"))
+    ids = np.arange(number * 8000, (number + 1) * 8000)
+    table = pa.table({"user": np.where(ids % 2 == 0, 7, ids % 101), "id": ids})
+    (folder / "written").mkdir(parents=True)
+    for file in range(FILES):
+        part = table.slice(file * 8000 // FILES, 8000 // FILES)
+        pq.write_table(part, folder / "written" / f"{file}.parquet")
     (folder / "in").mkdir(exist_ok=True)
     (folder / "written").replace(folder / "in" / str(number))  # all files at once
 
@@ -50,13 +55,13 @@ def run(df: DataFrame, folder: Path, mode: str, trap: Trap) -> tuple[DataFrame, 
     writer = df.writeStream.format("memory").queryName(folder.name).outputMode(mode)
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     finish(query, folder, 1)
-    write_batch(spark, folder, 1)
+    write_batch(folder, 1)
     finish(query, folder, 2)
     trap.arm()
-    write_batch(spark, folder, 2)
+    write_batch(folder, 2)
     finish(query, folder, 3)
     repeated = trap.was_repeated()
-    write_batch(spark, folder, 3)
+    write_batch(folder, 3)
     finish(query, folder, 4)
     query.stop()
     return spark.table(folder.name), repeated
@@ -76,7 +81,7 @@ def totals(df: DataFrame) -> DataFrame:
 def routed_case(spark: SparkSession) -> None:
     """Kill an executor while a micro-batch is routed, by a plan that was learned before."""
     folder = work_folder() / "routed"
-    write_batch(spark, folder, 0)
+    write_batch(folder, 0)
     trap = Trap(folder / "trap", armed=False)
     stream = source(spark, folder)
     turned = stream.mapInArrow(trapped(trap, turned=True), stream.schema)
@@ -90,7 +95,7 @@ def routed_case(spark: SparkSession) -> None:
 def applied_case(spark: SparkSession) -> None:
     """Kill an executor while it works for an aggregator whose states go on from batch to batch."""
     folder = work_folder() / "applied"
-    write_batch(spark, folder, 0)
+    write_batch(folder, 0)
     trap = Trap(folder / "trap", armed=False)
     grouped = us.group_by(source(spark, folder), "user", WORKERS, plan_path=folder / "plans")
     changes = grouped.apply(TrappedTotals(trap), "n long, total long")
@@ -118,8 +123,8 @@ def report_case(
     )
 
 
-if __name__ == "__main__":
-    running = cluster_session(**{STATE_STORE: ROCKSDB})
-    routed_case(running)
-    applied_case(running)
-    stop(running)
+def run_cases(spark: SparkSession) -> None:
+    """Run both cases, with an executor that is killed in each."""
+    spark.conf.set(STATE_STORE, ROCKSDB)
+    routed_case(spark)
+    applied_case(spark)

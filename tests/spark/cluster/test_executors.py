@@ -1,4 +1,4 @@
-"""Compiled schemes and shipped aggregates need Spark alone; the others say what they need."""
+"""Executors that have nothing but Spark, and executors that are killed: one cluster for all."""
 
 import subprocess
 import sys
@@ -10,6 +10,17 @@ from typing import Any
 import pytest
 
 from unskew.spark.schemes import IN_TURN, PLANNED
+
+BATCH = [
+    "wrap, while rows are routed",
+    "wrap, while rows are worked on",
+    "partial-key, while rows are routed",
+    "costs, while rows are routed",
+]
+STREAMS = [
+    "a stream that is grouped, while rows are routed",
+    "a stream that is applied to, while rows are worked on",
+]
 
 
 def bare_python(folder: Path) -> Path:
@@ -40,7 +51,7 @@ def reports(
     pythons: tuple[Path, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Any:
-    return run_driver("bare_executors", tmp_path_factory.mktemp("bare"), *pythons)
+    return run_driver("executors", tmp_path_factory.mktemp("executors"), *pythons)
 
 
 def test_the_executors_of_these_tests_have_no_unskew(
@@ -62,3 +73,24 @@ def test_what_needs_unskew_there_says_so_and_how_to_get_it(
     message = reports[case]["message"]
     assert f"cannot start with {pythons[1]} (ModuleNotFoundError: No module named 'un" in message
     assert "docs/cluster.md" in message
+
+
+@pytest.mark.parametrize("case", BATCH)
+def test_a_batch_is_exact_although_an_executor_was_killed(reports: Any, case: str) -> None:
+    facts = reports[case]
+    assert facts["killed"]
+    assert facts["repeated"], "nobody had to take over the killed task"
+    assert facts["routed_again"], "no output of the routed shuffle was lost"
+    assert facts["exact"]
+    assert facts["keys"] == 102
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_a_stream_is_exact_although_an_executor_was_killed(reports: Any, case: str) -> None:
+    facts = reports[case]
+    assert facts["repeated"], "nobody had to take over a killed task"
+    assert facts["exact"]
+    assert facts["rows"] == 101
+    # The micro-batch in question followed a plan that the stream had learned before.
+    assert facts["followed"][2] >= 1
+    assert facts["counted"] == [8000] * 4
