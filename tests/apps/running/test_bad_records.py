@@ -4,11 +4,13 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from tests.apps.running.run_cases import asked, last_counts
 
-from unskew.errors import UnskewError
+from unskew.errors import InvalidParameterError, UnskewError
 
 AT = "2000-01-01T00:00:00Z"
 BAD_JSON = [
@@ -60,6 +62,19 @@ def test_csv_that_is_no_row_is_counted_and_the_stream_goes_on(
     (done,) = run.run(spark)
     assert last_counts(spark, "key") == {"the": 30, "of": 5}
     assert done.dead_letters == len(bad)
+
+
+def test_a_file_with_other_columns_is_told_before_the_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for kind in ("csv", "parquet"):
+        (tmp_path / kind).mkdir()
+    (tmp_path / "csv" / "turned.csv").write_text(f"word,at\nthe,{AT}\n")
+    pq.write_table(pa.table({"at": [1], "token": ["the"]}), tmp_path / "parquet" / "a.parquet")
+    for kind, found in (("csv", r"turned\.csv with word, at"), ("parquet", "with at, token")):
+        run = asked(tmp_path / "run", "key", source=f"files:{tmp_path / kind}")
+        with pytest.raises(InvalidParameterError, match=f"columns at, word, got .*{found}"):
+            run.run(spark)
 
 
 def test_a_file_that_is_none_ends_the_query_and_is_named(

@@ -1,8 +1,12 @@
 """Files of a folder, and those that will come: Parquet, JSON lines, or CSV with a header."""
 
+import csv
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from unskew.apps.base import Application
@@ -17,6 +21,7 @@ _FORMATS = {
     ".ndjson": "json",
     ".csv": "csv",
 }
+_FILES_LOOKED_AT = 100
 
 
 @dataclass
@@ -59,15 +64,46 @@ class Files(Source):
     def open(self, spark: SparkSession, application: Application, folder: Path) -> Opened:  # noqa: ARG002 (Spark's checkpoint has it)
         """Watch the folder, and count records that are no rows."""
         schema, kind = schema_of(application.schema), self.format
+        if kind in _COLUMNS:
+            self._check_columns(kind, schema.fieldNames())
         reader = spark.readStream.format(kind).option("pathGlobFilter", self._pattern(kind))
         if self.files_a_batch is not None:
             reader = reader.option("maxFilesPerTrigger", self.files_a_batch)
         if kind == "parquet":
             return Opened(reader.schema(schema).load(str(self.path)))
         if kind == "csv":
-            reader = reader.option("header", True)
+            # Spark would take columns by their place, whatever the header calls them.
+            reader = reader.option("header", True).option("enforceSchema", False)
         reader = reader.option("columnNameOfCorruptRecord", CORRUPT).option("mode", "PERMISSIVE")
         return from_reader(reader.schema(with_corrupt(schema)).load(str(self.path)), schema)
 
     def _pattern(self, kind: str) -> str:
         return "*{" + ",".join(end for end, name in _FORMATS.items() if name == kind) + "}"
+
+    def _check_columns(self, kind: str, names: list[str]) -> None:
+        """Raise if a file that is there has other columns: Spark would make do with nulls."""
+        for path in sorted(self.path.glob(f"*.{kind}"))[:_FILES_LOOKED_AT]:
+            found = _COLUMNS[kind](path)
+            there = [name.strip().lower() for name in found or names]
+            wanted = [name.lower() for name in names]
+            if (there != wanted) if kind == "csv" else (not set(wanted) <= set(there)):
+                expected = f"{kind} files with the columns {', '.join(names)}"
+                got = f"{path.name} with {', '.join(found)[:200]}"
+                raise InvalidParameterError("unskew run", "--source", expected, got)
+
+
+def _header(path: Path) -> list[str]:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return next(csv.reader(file), [])
+
+
+def _parquet_names(path: Path) -> list[str]:
+    try:
+        names: list[str] = pq.read_schema(path).names
+    except (OSError, pa.ArrowException):
+        return []  # the query will say that it is none
+    return names
+
+
+_COLUMNS: dict[str, Callable[[Path], list[str]]] = {"csv": _header, "parquet": _parquet_names}
+"""How the names of columns are read; none if there is nothing to be read."""
