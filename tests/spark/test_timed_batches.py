@@ -88,7 +88,7 @@ def test_the_time_of_mixed_calls_is_divided_until_it_is_right() -> None:
     report = machine.finish().report
     assert report is not None
     sketch = CostSketch()
-    sketch._cells = report.cells
+    sketch._cells, sketch._parameters = report.cells, matrices.parameters
     assert sketch.estimate_many([1, 2]) == pytest.approx([1.0, 9.0], rel=0.1)
 
 
