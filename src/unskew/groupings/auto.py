@@ -17,7 +17,7 @@ from unskew.sketches.space_saving import SpaceSaving
 
 _WORKS = ("merge", "atomic")
 _PROBES = 4
-_ROOM = 0.04
+_ROOM = 0.02
 _NOTHING = np.empty(0)
 
 
@@ -32,7 +32,7 @@ class Auto(Wrap):
     by the source's own counts, goes to another worker instead, the same few for a key as long as
     they have room [1]. Whatever the stream does, what a source has sent to a worker is at most
 
-        (1 + excess) · mean + 1 % of what may be expected + one row.
+        (1 + excess) · mean + ½ % of what may be expected + one row.
 
     Parameters
     ----------
