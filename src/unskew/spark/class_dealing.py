@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from unskew.groupings._cost_scheduler import SchedulerPhase
 from unskew.groupings.dealing import POSITION_MASK, ROW_BITS, ROW_MASK
 from unskew.scheduling import one_by_one
-from unskew.spark.cost_classes import CostClasses, cost_classes
+from unskew.spark.cost_classes import MOST_CLASSES, CostClasses, cost_classes
 from unskew.spark.cost_messages import HASH_SHIFT, Matrices, Schedule
 from unskew.spark.keys import quoted
 from unskew.spark.lost_executors import warn_if_unchecked
@@ -84,7 +84,7 @@ def class_text(identity: str, matrices: Matrices, classes: CostClasses) -> str:
         column = f"cast(shiftrightunsigned({bits} * {matrices.columns}L, 32) as int)"
         found.append(_lookup(codes, column))
     fewest = f"least({', '.join(found)})" if len(found) > 1 else found[0]
-    return f"{fewest} % {classes.size}"
+    return f"{fewest} % {MOST_CLASSES}"
 
 
 def turns_of(speeds: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -115,12 +115,13 @@ def turns_of(speeds: NDArray[np.float64]) -> NDArray[np.int32]:
 def _number_text(name: str, n_classes: int) -> str:
     """Return the number of the row among those of its class and source, and of its source.
 
-    Each mention of Spark's function counts by itself, and only those rows that come to it.
+    Each mention of Spark's function counts by itself, and only those rows that come to it. There is
+    one for every class that there could be: for the same text Spark compiles nothing anew.
     """
     count = "monotonically_increasing_id()"
     if n_classes == 1:
         return count
-    cases = " ".join(f"WHEN {one} THEN {count}" for one in range(n_classes - 1))
+    cases = " ".join(f"WHEN {one} THEN {count}" for one in range(MOST_CLASSES - 1))
     return f"CASE {name} {cases} ELSE {count} END"
 
 

@@ -22,7 +22,7 @@ class CostClasses(NamedTuple):
 
     codes: NDArray[np.int32]
     """For every cell of the matrices: the smallest of a key's cells tells its class, modulo
-    ``size``."""
+    `MOST_CLASSES`."""
     tops: NDArray[np.float64]
     """The largest cost in each class, falling."""
     ratio: float
@@ -46,7 +46,8 @@ def cost_classes(cells: NDArray[np.float64], most: int = MOST_CLASSES) -> CostCl
     cells
         Counts and costs, by row and column of the matrices.
     most
-        How many classes there may be; the spread within a class is as small as that allows.
+        How many classes there may be, up to `MOST_CLASSES`; the spread within a class is as small
+        as that allows.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def cost_classes(cells: NDArray[np.float64], most: int = MOST_CLASSES) -> CostCl
     >>> found = cost_classes(cells)
     >>> found.tops.round(3).tolist()
     [0.025, 0.009, 0.001]
-    >>> (found.codes % found.size).tolist()
+    >>> (found.codes % MOST_CLASSES).tolist()
     [[0, 1, 2, 2]]
     """
     mean = mean_cost(cells)
@@ -72,7 +73,7 @@ def cost_classes(cells: NDArray[np.float64], most: int = MOST_CLASSES) -> CostCl
     classes = np.searchsorted(-tops, -costs, side="right") - 1
     ranks = np.unique(counts, return_inverse=True)[1].reshape(counts.shape)
     rows = np.arange(counts.shape[0])[:, np.newaxis]
-    codes = (ranks * counts.shape[0] + rows) * tops.size + classes
+    codes = (ranks * counts.shape[0] + rows) * MOST_CLASSES + classes
     return CostClasses(codes.astype(np.int32), tops, ratio)
 
 
