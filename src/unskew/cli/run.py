@@ -231,11 +231,12 @@ def _hand_over(
     notes += [f"{label}: there were no rows" for label in empty]
     notes += [note for each in runs for note in each.notes]
     notes += [asked.application.note] if asked.application.note else []
+    left_out = f" but the first {asked.warm_up}" if asked.warm_up else ""
     facts = [
         ("run", f"{asked.application.spec}: {asked.application.description}"),
         ("source", f"{asked.source.spec}, seed {asked.seed}"),
         ("workers", f"{asked.workers}, {1000 * asked.delay:g} ms of work a row"),
-        ("measured", f"all but the first {asked.warm_up} micro-batches of each grouping"),
+        ("measured", f"all{left_out} micro-batches of each grouping"),
     ]
     fields = {
         "application": asked.application.name,
