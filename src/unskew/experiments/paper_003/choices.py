@@ -100,7 +100,7 @@ FIGURE_9 = Experiment(
             "choices": [2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40, 50],
         },
     },
-    seconds={"smoke": 8, "paper": 420},
+    seconds={"smoke": 8, "paper": 60},
     units=_units,
     run=_run,
     figure=_figure,

@@ -86,7 +86,7 @@ TABLE_1 = Experiment(
         "smoke": {"lognormal": 10_000_000, "messages": 300_000, "keys": 100_000},
         "paper": {"lognormal": 10_000_000, "messages": 22_000_000, "keys": 5_000_000},
     },
-    seconds={"smoke": 8, "paper": 60},
+    seconds={"smoke": 8, "paper": 20},
     units=_units,
     run=_run,
     figure=_figure,

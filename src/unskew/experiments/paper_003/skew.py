@@ -107,7 +107,7 @@ FIGURE_7 = Experiment(
             "exponents": [round(0.1 * step, 1) for step in range(1, 21)],
         },
     },
-    seconds={"smoke": 5, "paper": 1500},
+    seconds={"smoke": 5, "paper": 430},
     units=_units,
     run=_run,
     figure=_figure,

@@ -151,7 +151,7 @@ FIGURE_8 = Experiment(
             "workers": [5, 10, 50, 100],
         },
     },
-    seconds={"smoke": 6, "paper": 900},
+    seconds={"smoke": 6, "paper": 260},
     units=_units,
     run=_run,
     figure=_figure,

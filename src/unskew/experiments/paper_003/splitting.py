@@ -98,7 +98,7 @@ TABLE_2 = Experiment(
         "smoke": {"messages": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100]},
         "paper": {"messages": 22_000_000, "keys": 3_100_000, "workers": [5, 10, 50, 100]},
     },
-    seconds={"smoke": 10, "paper": 900},
+    seconds={"smoke": 10, "paper": 180},
     units=_units,
     run=_run,
     figure=_figure,

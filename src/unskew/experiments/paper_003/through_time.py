@@ -132,7 +132,7 @@ FIGURE_5 = Experiment(
             "probes": 1440,
         },
     },
-    seconds={"smoke": 8, "paper": 600},
+    seconds={"smoke": 8, "paper": 100},
     units=_units,
     run=_run,
     figure=_figure,
