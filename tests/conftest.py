@@ -15,6 +15,13 @@ from unskew.spark.local_session import session
 
 _HERE = Path(__file__).parent
 _PARTITIONS = "spark.sql.shuffle.partitions"
+# States are a folder each. Queries that wait look for files this often, a dozen at a time. Batches
+# without rows, which only forget old windows, give out nothing.
+_CHEAP = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.pollingDelay": "500ms",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
 # "connect" lets tests run through Spark Connect. It is a matter of the whole process: Spark's
 # functions make columns of either kind.
 _KIND = os.environ.get("UNSKEW_TEST_SESSION", "classic")
@@ -73,6 +80,17 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(_PARTITIONS, "2")
     yield
     spark.conf.set(_PARTITIONS, str(before))
+
+
+@pytest.fixture
+def cheap_streams(spark: SparkSession) -> Iterator[None]:
+    """Let streams, of which there are many, cost little."""
+    before = {name: str(spark.conf.get(name)) for name in _CHEAP}
+    for name, value in _CHEAP.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture

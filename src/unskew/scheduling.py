@@ -143,7 +143,7 @@ def wrap_around(loads: ArrayLike, rooms: ArrayLike) -> Pieces:
         What each item brings, at least 0.
     rooms
         What each worker can still take. Rooms are stretched or shrunk in proportion so that
-        their sum is the sum of the loads; where there is no room at all, all are equal.
+        their sum is the sum of the loads; where there is next to no room, all are equal.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def wrap_around(loads: ArrayLike, rooms: ArrayLike) -> Pieces:
     """
     amounts = np.ascontiguousarray(loads, dtype=np.float64)
     space = np.maximum(np.ascontiguousarray(rooms, dtype=np.float64), 0.0)
-    if space.sum() <= 0:
+    if space.sum() <= amounts.sum() / np.finfo(np.float64).max:  # too little to be stretched
         space = np.ones_like(space)
     ends = np.cumsum(space) * (amounts.sum() / space.sum())
     return Pieces(*_cut(amounts, ends))
