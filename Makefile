@@ -38,7 +38,7 @@ layers: $(STAMP)
 # Each of the many Java processes lives for a minute: what they compile best comes too late.
 unit: $(STAMP)
 	JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" \
-	  $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	  $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html
 	$(BIN)/unskew reproduce all --jobs 2 --report results/index.html
