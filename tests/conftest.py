@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 # States are a folder each. Queries that wait look for files this often, a dozen at a time. Batches
 # without rows, which only forget old windows, give out nothing.
 _CHEAP = {
-    "spark.sql.shuffle.partitions": "2",
+    _PARTITIONS: "2",
     "spark.sql.streaming.pollingDelay": "500ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
@@ -76,17 +77,21 @@ def adaptive(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[No
 @pytest.fixture
 def few_partitions(spark: SparkSession) -> Iterator[None]:
     """Let states of streams, a folder each, be few."""
-    before = spark.conf.get(_PARTITIONS)
-    spark.conf.set(_PARTITIONS, "2")
-    yield
-    spark.conf.set(_PARTITIONS, str(before))
+    with _settings_for_now(spark, {_PARTITIONS: "2"}):
+        yield
 
 
 @pytest.fixture
 def cheap_streams(spark: SparkSession) -> Iterator[None]:
     """Let streams, of which there are many, cost little."""
-    before = {name: str(spark.conf.get(name)) for name in _CHEAP}
-    for name, value in _CHEAP.items():
+    with _settings_for_now(spark, _CHEAP):
+        yield
+
+
+@contextmanager
+def _settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
         spark.conf.set(name, value)
     yield
     for name, value in before.items():

@@ -1,7 +1,7 @@
 """A claim of a paper as a question to the rows, with an answer that can be no."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unskew.experiments.rows import Rows
@@ -66,3 +66,39 @@ class Claim:
             "holds": bool(verdict.holds),
             "explanation": "" if verdict.holds else self.explanation,
         }
+
+
+def explain(
+    claims: Iterable[Claim], reason: str, only: Collection[str], *, keep: bool = False
+) -> tuple[Claim, ...]:
+    """Return the claims of another run, of which those in ``only`` are known not to hold here.
+
+    All others go unexplained: a reason that stands ready for whatever may fail explains nothing.
+
+    Parameters
+    ----------
+    claims
+        Claims, with what explained them there.
+    reason
+        Why they do not hold here.
+    only
+        Names of those that do not.
+    keep
+        Whether what explained one there is a reason here, too.
+
+    Examples
+    --------
+    >>> even = Claim("even", "", "", lambda rows: Verdict(True, ""), "Few rows.")
+    >>> explain([even], "Short waits.", ["even"], keep=True)[0].explanation
+    'Few rows. Short waits.'
+    >>> explain([even], "Short waits.", [])[0].explanation
+    ''
+    """
+    return tuple(
+        replace(claim, explanation=_joined(claim, reason, keep) if claim.name in only else "")
+        for claim in claims
+    )
+
+
+def _joined(claim: Claim, reason: str, keep: bool) -> str:
+    return f"{claim.explanation} {reason}".strip() if keep else reason

@@ -86,11 +86,15 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 def _figure(rows: Rows) -> Figure:
-    first = rows.where(stream=0)
+    return completion_times(rows.where(stream=0))
+
+
+def completion_times(rows: Rows) -> Figure:
+    """Draw the longest, mean and shortest completion time of each scheme over the messages."""
     panels = []
-    for name in _SCHEMES:
+    for name in rows.distinct("scheme"):
         curves = [
-            Curve(column, *first.curve("messages", f"{column}_ms", scheme=name), style)
+            Curve(column, *rows.curve("messages", f"{column}_ms", scheme=name), style)
             for column, style in (("max", "dashed"), ("mean", "line"), ("min", "dashed"))
         ]
         panels.append(Panel("messages", "completion time in ms", curves, title=name))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unskew.experiments.claim import Claim, Verdict
+from unskew.experiments.claim import Claim, Verdict, explain
 from unskew.experiments.engine import SLOTS
 from unskew.experiments.engine_stream import count_stream_on_spark
 from unskew.experiments.paper_002.application_figures import APPLICATION_FIGURES
@@ -76,6 +76,9 @@ _SIZES = {
 }  # fmt: skip
 
 
+_RED = ("than-pkg", "than-dkg", "steadier", "vwap-than-pkg", "hashtags-than-pkg")
+
+
 def _on_spark(each: Experiment, owner: str | None) -> Experiment:
     own = () if owner else (_EXACT,)
     return replace(
@@ -91,7 +94,7 @@ def _on_spark(each: Experiment, owner: str | None) -> Experiment:
         units=_units,
         run=_run,
         rows_of=owner,
-        claims=(*own, *(replace(claim, explanation=FEW_WORKERS) for claim in each.claims)),
+        claims=(*own, *explain(each.claims, FEW_WORKERS, _RED)),
     )
 
 

@@ -130,8 +130,6 @@ _AS_QUEUES = Claim(
     "Spark's throughput is that of queues with the same workers (our own).",
     f"within {_WITHIN:.0%}",
     _as_queues_say,
-    "Plans of schemes that learn, and where Spark's tasks cut the rows, differ from the queues'; "
-    "with few rows for a worker that shows.",
 )
 
 
