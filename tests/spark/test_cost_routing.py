@@ -64,6 +64,14 @@ def test_three_classes_of_cost_are_spread_within_a_tenth_of_the_ideal() -> None:
     assert busy.max() < in_turn.max()
 
 
+def test_an_expensive_row_at_the_end_of_a_small_batch_is_evened_out() -> None:
+    """By the order of arrival the last row would be 25 ms on top of what is even already."""
+    sample = np.random.default_rng(4).permutation(np.repeat([0, 1, 2], 400)).astype(np.uint64)
+    rows = np.append(np.full(8 * 30, 2), 0).astype(np.uint64)
+    busy = busy_times(schedule_of(sample, COSTS[sample]), rows, COSTS[rows], sources=1)
+    assert busy.max() - busy.min() <= 2 * COSTS[2]
+
+
 def test_a_cost_that_has_nothing_to_do_with_the_key_is_spread_as_in_turn() -> None:
     """In a single stream chance makes one or the other faster; over 30 neither is.
 

@@ -1,4 +1,8 @@
-"""Route rows to the worker with the least estimated work: one scheduler a source."""
+"""Route rows to the worker with the least estimated work: one scheduler a source.
+
+The rows of an Arrow batch are there together, so that the most expensive come first (LPT): what
+cheap rows even out afterwards, one expensive row at the end would spoil.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from unskew._compiled import compiled
 from unskew.groupings._cost_scheduler import NO_RESYNC, SchedulerState, assign, new_scheduler
 from unskew.hashing import Ids, identities
-from unskew.sketches.cost_sketch import COST, COUNT, mean_cost
+from unskew.sketches.cost_sketch import COST, COUNT, estimate_cost, mean_cost
 from unskew.sketches.count_min import columns_of
 from unskew.spark._shipping import shipped
 from unskew.spark._task import partition_number
@@ -103,9 +107,15 @@ class RowDealer:
             self._state = _scheduler(self._state, schedule, self._first)
 
     def deal(self, ids: Ids) -> NDArray[np.int32]:
-        """Return the worker of every row, in the order of the rows."""
-        out = np.empty(ids.size, np.int32)
-        _assign_rows(self._state, self._parameters, ids, self._first, out)
+        """Return the worker of every row, in the order of the rows.
+
+        Of those given together the expensive ones choose first, and then cheap ones fill the gaps.
+        """
+        costs, workers, out = np.empty(ids.size), *np.empty((2, ids.size), np.int32)
+        _estimate_rows(self._state, self._parameters, ids, costs)
+        order = np.argsort(-costs, kind="stable")
+        _assign_rows(self._state, self._parameters, ids[order], self._first, workers)
+        out[order] = workers
         return out
 
 
@@ -120,6 +130,18 @@ def _scheduler(empty: SchedulerState, schedule: Schedule, first: int) -> Schedul
     empty.means[:] = speeds * mean_cost(schedule.pooled) + _ROW_SECONDS
     empty.registers[:] = schedule.registers
     return empty
+
+
+@compiled
+def _estimate_rows(
+    state: SchedulerState, parameters: Ids, ids: Ids, out: NDArray[np.float64]
+) -> None:
+    """Write what each row costs on worker 0: what is dear there is dear on all of them."""
+    columns = np.empty(parameters.shape[0], np.int64)
+    n_columns = np.uint64(state.cells.shape[2])
+    for i in range(ids.size):
+        columns_of(ids[i], parameters, n_columns, columns)
+        out[i] = estimate_cost(state.cells[0], columns, state.means[0])
 
 
 @compiled
