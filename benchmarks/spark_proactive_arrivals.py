@@ -28,8 +28,8 @@ from unskew.spark.epochs import read_epochs
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SPARKS_OWN = "repartition(W)"
-SECONDS, LEARNING, ROUNDS, PERCENT_BUSY = 30, 10, 2, 80
-FILE_SECONDS, WARMING_ROWS = 0.25, 20
+SECONDS, LEARNING, ROUNDS, PERCENT_BUSY = 40, 20, 2, 80
+FILE_SECONDS, WARMING_BATCHES, WARMING_ROWS = 0.25, 8, 20
 WORKERS = (2, 4, 8)
 SCHEMA = "batch long, worker int, arrived double, began double, ended double"
 
@@ -114,9 +114,11 @@ def _run(
         sink = _mapped(spark, name, workers, source, plans).writeStream.format("memory")
         query = sink.queryName("arrivals").outputMode("append").start()
         rng = np.random.default_rng(number)
-        # What starts, loads and compiles shall not make rows wait that are counted.
-        _write(source, 0, _kinds(rng, WARMING_ROWS * workers), 0.0, 1.0)
-        query.processAllAvailable()
+        # What starts, loads and compiles shall not make rows wait that are counted. Spark starts
+        # Python processes whenever none is idle, so it takes some micro-batches until all run.
+        for warming in range(WARMING_BATCHES):
+            _write(source, f"w{warming}", _kinds(rng, WARMING_ROWS * workers), 0.0, 1.0)
+            query.processAllAvailable()
         start = time.time()
         _feed(source, rng, rate, LEARNING + seconds, start)
         query.processAllAvailable()
@@ -136,7 +138,7 @@ def _feed(source: Path, rng: np.random.Generator, rate: int, seconds: int, start
     for number in range(int(seconds / FILE_SECONDS)):
         first = start + number * FILE_SECONDS
         time.sleep(max(first + FILE_SECONDS - time.time(), 0.0))
-        _write(source, number + 1, _kinds(rng, a_file), first, FILE_SECONDS / a_file)
+        _write(source, f"{number:04d}", _kinds(rng, a_file), first, FILE_SECONDS / a_file)
 
 
 def _kinds(rng: np.random.Generator, rows: int) -> list[str]:
@@ -144,10 +146,10 @@ def _kinds(rng: np.random.Generator, rows: int) -> list[str]:
     return [CLASSES[one][0] for one in rng.choice(len(CLASSES), rows, p=shares)]
 
 
-def _write(source: Path, number: int, kinds: list[str], first: float, apart: float) -> None:
+def _write(source: Path, name: str, kinds: list[str], first: float, apart: float) -> None:
     lines = (f"{kind},{first + row * apart:.6f}\n" for row, kind in enumerate(kinds))
-    (source / f".{number}.tmp").write_text("".join(lines))
-    (source / f".{number}.tmp").replace(source / f"{number:04d}.csv")
+    (source / f".{name}.tmp").write_text("".join(lines))
+    (source / f".{name}.tmp").replace(source / f"{name}.csv")
 
 
 def _mapped(spark: SparkSession, name: str, workers: int, source: Path, plans: Path) -> DataFrame:

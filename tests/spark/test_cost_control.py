@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from unskew.groupings._cost_scheduler import SchedulerPhase
 from unskew.groupings.proactive_shuffle import ProactiveShuffle
 from unskew.spark._cost_machine import CostMachine
+from unskew.spark._row_dealer import RowDealer
 from unskew.spark.cost_control import CostControl, RoundReport
 from unskew.spark.cost_messages import Control, WorkDone, matrices_of, work_done_from
-from unskew.spark.cost_routing import RowDealer
 
 WORKERS, WINDOW = 3, 4
 MATRICES = matrices_of(ProactiveShuffle(WORKERS, window=WINDOW))

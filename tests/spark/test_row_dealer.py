@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from unskew.groupings.proactive_shuffle import ProactiveShuffle
 from unskew.spark._cost_machine import CostMachine
+from unskew.spark._row_dealer import RowDealer
 from unskew.spark.cost_control import CostControl
 from unskew.spark.cost_messages import Schedule, matrices_of
-from unskew.spark.cost_routing import RowDealer
 
 WORKERS = 8
 MATRICES = matrices_of(ProactiveShuffle(WORKERS))
