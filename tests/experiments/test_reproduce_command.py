@@ -43,6 +43,16 @@ def test_the_list_has_every_experiment(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("squares")
+def test_only_what_runs_on_an_engine_is_chosen(capsys: Capture) -> None:
+    for engine, ids in (("simulation", ["999/fig1", "999/fig2"]), ("spark", [])):
+        assert main(["reproduce", "--list", "--on", engine, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["experiments"]
+        assert [each["id"] for each in found] == ids
+    assert main(["reproduce", "all", "--on", "storm"]) == 2
+    assert "'simulation', 'queues', 'spark'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("squares")
 def test_a_page_needs_no_run_and_no_network(tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "pages" / "index.html"
     main(["reproduce", "999/fig1", "--out", str(tmp_path)])

@@ -24,7 +24,7 @@ from unskew.experiments.calibration import calibration_in
 from unskew.experiments.drawing import require_matplotlib
 from unskew.experiments.page import UNEXPLAINED, tally
 from unskew.experiments.rows import Rows
-from unskew.experiments.spec import Experiment
+from unskew.experiments.spec import ENGINES, SIZES, Experiment
 
 _MOST_ROWS_SHOWN = 60
 
@@ -79,11 +79,15 @@ def _time_text(seconds: float | None) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def check(
-    size: str, sizes: Sequence[str], jobs: int, names: Sequence[str] | None, report: Path | None
-) -> None:
+def check_engine(on: str | None) -> None:
+    """Refuse an engine that there is not."""
+    if on is not None:
+        check_choice("reproduce", "--on", on, list(ENGINES))
+
+
+def check(size: str, jobs: int, names: Sequence[str] | None, report: Path | None) -> None:
     """Refuse what cannot be done before anything starts."""
-    check_choice("reproduce", "--size", size, sizes)
+    check_choice("reproduce", "--size", size, SIZES)
     check_int("reproduce", "--jobs", jobs, minimum=1)
     require_matplotlib()
     if not names and report is None:

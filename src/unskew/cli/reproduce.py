@@ -26,6 +26,16 @@ def reproduce(
         str,
         typer.Option("--size", help="Reduced, or the paper's own sizes.", metavar="smoke|paper"),
     ] = "smoke",
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            help="Only what runs on this: simulation, queues calibrated on Spark, or Spark itself. "
+            "Default: all.",
+            metavar="simulation|queues|spark",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option("--out", help="Where rows, figures and verdicts go.", metavar="FOLDER"),
@@ -69,17 +79,19 @@ def reproduce(
     unskew reproduce 000/table1
 
     unskew reproduce 003 --size paper --jobs 2 --report results/index.html
+
+    unskew reproduce all --on simulation --size paper --jobs 2
     """
     from unskew.cli import _reproduction as parts
     from unskew.experiments.registry import choose
-    from unskew.experiments.spec import SIZES
 
+    parts.check_engine(on)
     if list_them:
-        parts.list_experiments(choose(names or ["all"]), as_json=json)
+        parts.list_experiments(choose(names or ["all"], on), as_json=json)
         return
-    parts.check(size, SIZES, jobs, names, report)
+    parts.check(size, jobs, names, report)
     request = parts.Request(size, seed, out, fresh, jobs, show=not no_progress)
-    finished = parts.run_all(choose(names or []), request)
+    finished = parts.run_all(choose(names or [], on), request)
     if report is not None:
         parts.write_report(report, out, context.obj or [])
     parts.hand_over(finished, request, report, as_json=json)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from unskew import experiments
 from unskew.errors import UnknownNameError
-from unskew.experiments.spec import Experiment
+from unskew.experiments.spec import ENGINES, RUNS_ON, Experiment
 
 _PREFIX, _OWN = "paper_", "own_checks"
 
@@ -23,17 +23,22 @@ def all_experiments() -> dict[str, Experiment]:
     return found
 
 
-def choose(names: Sequence[str]) -> list[Experiment]:
+def choose(names: Sequence[str], on: str | None = None) -> list[Experiment]:
     """Return the experiments that ``names`` mean: ids, numbers of papers, or ``all``.
+
+    With ``on``, one of `ENGINES`, only those that run there.
 
     >>> [each.id for each in choose(["003/table2", "003/table2"])]
     ['003/table2']
+    >>> [each.id for each in choose(["001"], on="queues")]
+    ['001/fig11', '001/fig12']
     """
     known = all_experiments()
     chosen: dict[str, Experiment] = {}
     for name in names:
         chosen |= _meant_by(name, known)
-    return list(chosen.values())
+    engines = RUNS_ON if on is None else ENGINES[on]
+    return [each for each in chosen.values() if each.runs_on in engines]
 
 
 def _meant_by(name: str, known: dict[str, Experiment]) -> dict[str, Experiment]:

@@ -23,6 +23,8 @@ RUNS_ON = {
     SPARK: "jobs and streams of Spark on this machine, whose workers wait for every row",
 }
 """What an experiment can run on, and what that means."""
+ENGINES = {"simulation": (SIMULATION, QUEUEING), "queues": (CALIBRATED,), "spark": (SPARK,)}
+"""What they are called where some are chosen: those that need no Spark at all come first."""
 
 Parameters = Mapping[str, Any]
 """Plain values (numbers, text, lists, None) that JSON keeps as they are."""
