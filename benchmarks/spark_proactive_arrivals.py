@@ -22,7 +22,7 @@ import unskew.spark as us
 from benchmarks._timing import show
 from benchmarks.spark_proactive import CLASSES, IN_TURN, MEAN_SECONDS, PROACTIVE, SOURCES
 from benchmarks.spark_proactive_streams import began
-from unskew.spark.epochs import read_epochs
+from unskew.spark.epochs import Epoch, read_epochs
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -127,11 +127,18 @@ def _run(
         query.stop()
         ends = {one.batchId: _end(one) for one in query.recentProgress if one.numInputRows}
         measured = _measured(spark.table("arrivals"), ends, workers, start + LEARNING)
-        epochs = read_epochs(plans) if name == PROACTIVE else []
+        epochs = _recorded(plans, len(ends)) if name == PROACTIVE else []
         messages = sum(epoch.messages or 0 for epoch in epochs)
         rows = sum(epoch.rows for epoch in epochs)
         spark.sql("DROP VIEW arrivals")
         return measured._replace(rows_a_message=rows / messages if messages else 0.0)
+
+
+def _recorded(plans: Path, batches: int) -> list[Epoch]:
+    """Return what the driver has put on record, once it has heard of all micro-batches."""
+    while len(epochs := read_epochs(plans)) < batches:
+        time.sleep(0.1)
+    return epochs
 
 
 def _feed(source: Path, rng: np.random.Generator, rate: int, seconds: int, start: float) -> None:
