@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -74,6 +75,13 @@ def finish(df: DataFrame, folder: Path) -> DataFrame:
 def label(row: Row) -> list[tuple[int, str]] | None:
     """Return no row, one or two."""
     return None if row.id % 10 == 3 else [(row.id, f"{row.kind}!")] * (1 + row.id % 2)
+
+
+def where(row: Row) -> tuple[int, int]:
+    """Return the number of the worker with the row."""
+    task = TaskContext.get()
+    assert task is not None
+    return row.id, task.partitionId()
 
 
 def label_all(batch: pa.RecordBatch) -> pa.Table:
@@ -168,6 +176,21 @@ def test_a_stream_has_the_rows_of_a_plain_map_also_when_started_again(
     assert [epoch.batch for epoch in epochs] == [0, 1, 2]
     # Two rounds have been learned from, and are not forgotten.
     assert epochs[2].version == 2
+
+
+def test_rows_of_a_stream_are_dealt_in_turn(spark: SparkSession, tmp_path: Path) -> None:
+    write_rows(tmp_path, 0)
+    out = map_rows(
+        stream_of(spark, tmp_path),
+        where,
+        "id long, worker int",
+        cost_by="kind",
+        workers=WORKERS,
+        grouping="shuffle",
+    )
+    ids, workers = zip(*found(finish(out, tmp_path)), strict=True)
+    assert list(ids) == list(range(ROWS))
+    assert Counter(workers) == dict.fromkeys(range(WORKERS), ROWS // WORKERS)
 
 
 def test_batches_of_a_stream_have_the_rows_of_a_plain_map(

@@ -211,12 +211,19 @@ def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> 
         learned = learned_batch(keyed, step, scheme, options.learn_rows, options.seed)
     if learned is not None:
         return learned.mapped(step, mapped.promised, options.loads)
-    placed = balance(keyed, keyed.columns[-1], mapped.workers, grouping="shuffle")
+    placed = _in_turn(keyed, mapped.workers)
     work = results_of(step, df.columns)
     if options.loads is None:
         return map_in_arrow(placed, work, mapped.promised)
     report = options.loads.watch(mapped.workers, None).of_work()
     return map_with_stats(placed, work, mapped.promised, report)
+
+
+def _in_turn(keyed: DataFrame, workers: int) -> DataFrame:
+    """Return the rows dealt in turn; rows of a stream have no numbers, but Spark can deal them."""
+    if keyed.isStreaming:
+        return keyed.repartition(workers)
+    return balance(keyed, keyed.columns[-1], workers, grouping="shuffle")
 
 
 def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> Grouping:
