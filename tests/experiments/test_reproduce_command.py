@@ -126,3 +126,21 @@ def test_processes_give_what_one_gives(tmp_path: Path, capsys: Capture) -> None:
         assert main(["reproduce", "004/table1", "--out", out, "--jobs", jobs, "--json"]) == 0
         found.append(json.loads(capsys.readouterr().out))
     assert found[0] == found[1]
+
+
+def test_what_simulates_beside_spark_comes_out_in_the_order_asked_for(
+    squares: Squares, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is on "Spark" runs here; the other one fails in a process that knows nothing of it."""
+    on_spark = squares.experiment(id="999/fig3", runs_on="Spark")
+    known = {"999/fig3": on_spark, "999/fig1": squares.experiment()}
+    for module in ("registry", "running", "results"):
+        monkeypatch.setattr(f"unskew.experiments.{module}.all_experiments", lambda: known)
+    where = ["--out", str(tmp_path), "--json"]
+    assert main(["reproduce", "999/fig1", *where]) == 0  # its rows are there from now on
+    capsys.readouterr()
+    assert main(["reproduce", "all", "--jobs", "2", *where]) == 0
+    found = json.loads(capsys.readouterr().out)["experiments"]
+    assert [each["id"] for each in found] == ["999/fig3", "999/fig1"]
+    with pytest.raises(KeyError, match="999/fig1"):
+        main(["reproduce", "all", "--jobs", "2", "--fresh", *where])

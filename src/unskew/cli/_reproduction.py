@@ -2,10 +2,11 @@
 
 import json
 import multiprocessing
+import os
 import shlex
 import signal
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from unskew._validation import check_choice, check_int
-from unskew.cli._interrupts import noting_interrupts
+from unskew.cli._interrupts import Interrupt, noting_interrupts
 from unskew.cli._progress import Display
 from unskew.cli._tables import console, new_table
 from unskew.errors import InvalidParameterError, UnskewError
@@ -24,9 +25,10 @@ from unskew.experiments.calibration import calibration_in
 from unskew.experiments.drawing import require_matplotlib
 from unskew.experiments.page import UNEXPLAINED, tally
 from unskew.experiments.rows import Rows
-from unskew.experiments.spec import ENGINES, SIZES, Experiment
+from unskew.experiments.spec import ENGINES, SIZES, SPARK, Experiment
 
 _MOST_ROWS_SHOWN = 60
+_GIVES_WAY = 10
 
 Finished = list[tuple[dict[str, Any], Rows]]
 
@@ -100,33 +102,67 @@ def check(size: str, jobs: int, names: Sequence[str] | None, report: Path | None
 
 
 def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
-    """Run the experiments one after the other; Ctrl-C stops between two units."""
+    """Run the experiments and return what came out; Ctrl-C stops between two units.
+
+    With several processes, those that simulate do so beside Spark, whose workers mostly wait.
+    """
     _calibrate(experiments, request)
     total = _prepare(experiments, request)
-    finished: Finished = []
+    simulated = [each for each in experiments if request.jobs > 1 and each.runs_on != SPARK]
+    others = [each for each in experiments if each not in simulated]
     with (
         Display(total, wanted=request.show) as display,
         noting_interrupts() as interrupt,
         _pool(request.jobs) as pool,
+        ThreadPoolExecutor(1) as thread,
     ):
+        runner = _Runner(request, pool, display)
+        beside = thread.submit(runner.run, simulated, interrupt.check)
+        try:
+            here = runner.run(others, lambda: _check_both(interrupt, beside))
+        except BaseException:
+            interrupt.asked_to_stop.set()  # for the thread beside
+            raise
+        found = {**here, **beside.result()}
+    return [found[each.id] for each in experiments]
+
+
+def _check_both(interrupt: Interrupt, beside: Future[Any]) -> None:
+    """Raise if Ctrl-C was pressed, or what went wrong beside."""
+    interrupt.check()
+    if beside.done():
+        beside.result()
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Runs experiments one after the other, and shows how far it has come."""
+
+    request: Request
+    pool: Executor | None
+    display: Display
+
+    def run(
+        self, experiments: Sequence[Experiment], check: Callable[[], None]
+    ) -> dict[str, tuple[dict[str, Any], Rows]]:
+        """Return summaries and rows by id; ``check`` may stop it between two units."""
 
         def on_unit() -> None:
-            display.advance(1)
-            interrupt.check()
+            self.display.advance(1)
+            check()
 
+        found = {}
         for each in experiments:
-            display.say(each.id)
-            finished.append(
-                running.reproduce(
-                    each,
-                    request.size,
-                    seed=request.seed,
-                    out=request.out,
-                    on_unit=on_unit,
-                    pool=pool,
-                )
+            self.display.say(each.id)
+            found[each.id] = running.reproduce(
+                each,
+                self.request.size,
+                seed=self.request.seed,
+                out=self.request.out,
+                on_unit=on_unit,
+                pool=self.pool,
             )
-    return finished
+        return found
 
 
 def _calibrate(experiments: Sequence[Experiment], request: Request) -> None:
@@ -154,14 +190,16 @@ def _pool(jobs: int) -> Iterator[Executor | None]:
         return
     # Not forked: a process with Numba's or Arrow's threads cannot be copied safely.
     with ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
+        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_process
     ) as pool:
         yield pool
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that keeps the rows."""
+def _start_process() -> None:
+    """Leave Ctrl-C to the process that keeps the rows, and give way to Spark, whose time counts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(_GIVES_WAY)
 
 
 def write_report(path: Path, out: Path, arguments: Sequence[str]) -> None:

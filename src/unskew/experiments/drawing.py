@@ -3,6 +3,7 @@
 import importlib
 import io
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,10 @@ _SETTINGS = {
 }
 
 
+# Matplotlib's settings are those of the whole process.
+_one_at_a_time = threading.Lock()
+
+
 def require_matplotlib() -> None:
     """Raise unless Matplotlib is installed."""
     _load("matplotlib")
@@ -42,7 +47,7 @@ def _load(module: str) -> Any:
 
 def to_svg(figure: Figure) -> str:
     """Return the figure as the text of an SVG file."""
-    with _load("matplotlib").rc_context(_SETTINGS):
+    with _one_at_a_time, _load("matplotlib").rc_context(_SETTINGS):
         columns = min(figure.columns, len(figure.panels))
         lines = math.ceil(len(figure.panels) / columns)
         # Not through pyplot: it would keep figures, and look for a screen.
