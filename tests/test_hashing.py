@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unskew.errors import InvalidKeyError
 from unskew.groupings._choices import hash_choices
-from unskew.hashing import derive_seeds, identities, identity, murmur3_128, universal
+from unskew.hashing import Keys, derive_seeds, identities, identity, murmur3_128, universal
 
 GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden" / "murmur3_128.csv"
 
@@ -147,3 +147,22 @@ def test_identities_are_the_same_in_another_process() -> None:
     code = "from unskew.hashing import identities; print(identities(['a', 'ü', '']).tolist())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(identities(["a", "ü", ""]).tolist())
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array([1, 2]),
+        pa.chunked_array([[1], [2]]),
+        [1, 2],
+        np.arange(6)[::3],
+        np.frombuffer(b"12345678", np.int64),
+        np.array([1, 2], np.uint8),
+        pa.array(["a", "b"]).dictionary_encode(),
+    ],
+)
+def test_loops_are_compiled_for_one_kind_of_array_whatever_keys_come_in(keys: Keys) -> None:
+    ids = identities(keys)
+    assert ids.flags.writeable
+    assert ids.flags.c_contiguous
+    assert ids.dtype == np.uint64

@@ -88,7 +88,8 @@ def identities(keys: Keys) -> Ids:
     """Return the 64-bit identity of every key.
 
     Integers are their own identity (two's complement); text and bytes are hashed, and equal text
-    has equal identity in whatever container it comes.
+    has equal identity in whatever container it comes. What is read-only, as Arrow's memory is, is
+    copied: Numba compiles a loop anew for such arrays.
 
     Raises
     ------
@@ -106,9 +107,8 @@ def identities(keys: Keys) -> Ids:
     unskew.errors.InvalidKeyError: keys must not be null: 1 null key, the first at row 1.
     """
     if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
-        if keys.dtype == np.uint64:
-            return np.ascontiguousarray(keys)
-        return np.ascontiguousarray(keys, dtype=np.int64).view(np.uint64)
+        whole = keys if keys.dtype == np.uint64 else keys.astype(np.int64, copy=False)
+        return np.require(whole, requirements=("C", "W")).view(np.uint64)
     if isinstance(keys, pa.ChunkedArray):
         chunks = [identities(chunk) for chunk in keys.chunks]
         return np.concatenate(chunks) if chunks else np.empty(0, np.uint64)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
@@ -40,9 +39,7 @@ def scheduled_worker(
         schedule = None if control is None else control.schedule
         dealer = RowDealer(workers, matrices, schedule, source=partition_number())
         for batch, _ in batches:
-            # A copy: Arrow's own memory is read-only, and loops are compiled anew for such arrays.
-            ids = identities(batch.to_numpy(zero_copy_only=False).astype(np.int64))
-            yield pa.array(dealer.deal(ids))
+            yield pa.array(dealer.deal(identities(batch)))
 
     # Rows that come in another order go elsewhere: not deterministic, and evaluated once a row.
     make: Any = arrow_udf  # its overloads want the kind by name, and then it warns: hints suffice

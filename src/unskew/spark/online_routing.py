@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql.pandas.functions import arrow_udf
@@ -35,8 +34,7 @@ def online_worker(identity: Column, grouping: Grouping, costs: KeyCosts | None =
     def route(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
         own = grouping.for_source(0, 1)
         for batch, _ in batches:
-            # A copy: Arrow's own memory is read-only, and loops are compiled anew for such arrays.
-            ids = identities(batch.to_numpy(zero_copy_only=False).astype(np.int64))
+            ids = identities(batch)
             weights = None if costs is None else costs.weights(ids)
             yield pa.array(own.route_many(ids, weights=weights))
 
