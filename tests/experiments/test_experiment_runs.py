@@ -2,13 +2,17 @@
 
 import csv
 import json
-from concurrent.futures import ThreadPoolExecutor
+import signal
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from tests.experiments.squares import Squares
 
+from unskew.errors import UnskewError
 from unskew.experiments import running
 from unskew.experiments.kept_rows import OtherRunError
 from unskew.experiments.registry import choose
@@ -37,6 +41,15 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(squares: Squares, tmp_path:
     assert squares.asked == [0, 1, 2, 3]
     with (tmp_path / FOLDER / "rows.csv").open() as file:
         assert [row["square"] for row in csv.DictReader(file)] == ["0", "1", "4", "9"]
+
+
+@pytest.mark.usefixtures("squares")
+def test_a_process_that_is_killed_is_told_in_words(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(BrokenProcessPool):
+            pool.submit(signal.raise_signal, signal.SIGTERM).result()
+        with pytest.raises(UnskewError, match=r"ended from outside.* what is finished is kept"):
+            reproduce(choose(["999/fig1"])[0], "smoke", seed=0, out=tmp_path, pool=pool)
 
 
 def test_a_line_that_was_cut_off_does_not_count(squares: Squares, tmp_path: Path) -> None:

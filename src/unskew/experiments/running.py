@@ -1,11 +1,13 @@
 """Run an experiment unit by unit; what is finished already is not done again."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
 from unskew import __version__
+from unskew.errors import UnskewError
 from unskew.experiments import results
 from unskew.experiments.calibration import calibration_in
 from unskew.experiments.kept_rows import KeptRows
@@ -118,10 +120,16 @@ def _measured(
         for unit in units:
             yield unit, owner.run(unit, seed)
         return
-    running = {pool.submit(run_unit, owner.id, unit, seed): unit for unit in units}
+    running: dict[Future[Sequence[Row]], Unit] = {}
     try:
+        running |= {pool.submit(run_unit, owner.id, unit, seed): unit for unit in units}
         for done in as_completed(running):
             yield running[done], done.result()
+    except BrokenProcessPool as error:
+        raise UnskewError(
+            f"reproduce: a process that worked on {owner.id} was ended from outside; was memory "
+            "short? Hint: what is finished is kept; run the command again, with fewer --jobs"
+        ) from error
     finally:  # where someone stops in between, the units that wait are not begun
         for waiting in running:
             waiting.cancel()
