@@ -13,6 +13,7 @@ from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.plan import slots_of
 from unskew.groupings.popularity import Popularity
 from unskew.groupings.wrap import Wrap
+from unskew.metrics import imbalance_percent
 from unskew.simulator.loads import simulate
 from unskew.streams.drift import drift
 from unskew.streams.zipf import zipf
@@ -154,6 +155,19 @@ def test_a_stream_that_stays_as_it_is_moves_nothing() -> None:
     kept = np.isin(before.hot_ids, grouping.plan.hot_ids)
     assert kept.mean() > 0.8
     assert grouping.plan.extra_pieces <= 19
+
+
+def test_keys_that_bring_next_to_nothing_leave_every_plan_whole() -> None:
+    """Of a million keys, each of which a sample meets once at most, none is expected to be heavy.
+
+    Such keys used to flow without a piece to go to; routing then read beyond the plan.
+    """
+    rng, grouping = np.random.default_rng(0), Wrap(50, seed=0)
+    for _ in range(6):
+        ids = rng.integers(0, 1_000_000, 200_000).astype(np.uint64)
+        grouping.learn(ids).build()
+        assert np.diff(grouping.plan.pieces.starts).min(initial=1) > 0
+        assert imbalance_percent(np.bincount(grouping.route_many(ids), minlength=50)) < 20
 
 
 def test_slow_drift_adds_up_until_it_counts() -> None:

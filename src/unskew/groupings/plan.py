@@ -99,6 +99,28 @@ def hashing_plan(n_workers: int, slot_member: Ids, n_slots: int) -> Plan:
     )
 
 
+def refuse_inconsistent(plan: Plan) -> None:
+    """Raise ValueError unless every slot and every hot key has workers that there are.
+
+    Compiled loops look things up without asking: a plan that is not whole could end the process.
+    """
+    starts, workers, loads = plan.pieces
+    places = np.concatenate([plan.slot_workers, workers])
+    whole = (
+        plan.slot_workers.size > 0
+        and plan.predicted_loads.size == plan.n_workers
+        and (plan.capacity is None or plan.capacity.size == plan.n_workers)
+        and starts.size == plan.hot_ids.size + 1
+        and starts[0] == 0
+        and starts[-1] == workers.size == loads.size
+        and bool(np.all(np.diff(starts) > 0))
+        and 0 <= places.min() <= places.max() < plan.n_workers
+        and bool(np.all(np.isfinite(loads) & (loads >= 0)))
+    )
+    if not whole:
+        raise ValueError("its tables do not fit together")
+
+
 def places_of(plan: Plan, key_id: np.uint64) -> set[int]:
     """Return the workers that ``plan`` has for the key with this identity.
 
@@ -127,7 +149,8 @@ class PlanIndex(NamedTuple):
 
 
 def index_plan(plan: Plan) -> PlanIndex:
-    """Return ``plan`` indexed for `route_planned`."""
+    """Return ``plan`` indexed for `route_planned`, or raise if it is not whole."""
+    refuse_inconsistent(plan)
     slots = slots_of(plan.hot_ids, plan.slot_member, plan.slot_workers.size)
     order = np.argsort(slots, kind="stable")
     codes = plan.slot_workers.copy()

@@ -301,7 +301,9 @@ class Wrap(PlannedGrouping):
         enough = int(np.searchsorted(np.cumsum(hot.loads), _DEVIATIONS * deviation)) + 1
         # Of W keys one at least has room on a worker, if that is like all others.
         most = self.n_workers - (self.capacity is None)
-        count = min(max(too_large, enough), most, int(hot.loads.size))
+        # A key that is expected to bring nothing has nothing to flow, and would get no piece.
+        bringing = int(np.count_nonzero(hot.loads > 0))
+        count = min(max(too_large, enough), most, bringing)
         flows: NDArray[np.bool_] = np.arange(hot.loads.size) < count
         if count and self.is_built:
             least = 0.5 * hot.loads[count - 1]

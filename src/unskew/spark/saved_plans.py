@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.base import Grouping
-from unskew.groupings.plan import HASHED_MEMBER, Plan
+from unskew.groupings.plan import HASHED_MEMBER, Plan, refuse_inconsistent
 from unskew.scheduling import Pieces
 from unskew.spark.compiled_routing import check_plan
 from unskew.spark.keys import By
@@ -276,7 +276,7 @@ def _from_fields(fields: dict[str, Any]) -> SavedPlan:
         predicted_loads=np.array(fields["predicted_loads"], np.float64),
         capacity=None if fields.get("capacity") is None else np.array(fields["capacity"]),
     )
-    _refuse_inconsistent(plan)
+    refuse_inconsistent(plan)
     types = fields.get("types")  # older files have none
     names = ("grouping", "parameters", "learned_from", "why", "version", "created")
     return SavedPlan(
@@ -285,24 +285,6 @@ def _from_fields(fields: dict[str, Any]) -> SavedPlan:
         types=None if types is None else tuple(types),
         **{name: fields[name] for name in names},
     )
-
-
-def _refuse_inconsistent(plan: Plan) -> None:
-    starts, workers, loads = plan.pieces
-    places = np.concatenate([plan.slot_workers, workers])
-    whole = (
-        plan.slot_workers.size > 0
-        and plan.predicted_loads.size == plan.n_workers
-        and (plan.capacity is None or plan.capacity.size == plan.n_workers)
-        and starts.size == plan.hot_ids.size + 1
-        and starts[0] == 0
-        and starts[-1] == workers.size == loads.size
-        and bool(np.all(np.diff(starts) > 0))
-        and 0 <= places.min() <= places.max() < plan.n_workers
-        and bool(np.all(np.isfinite(loads) & (loads >= 0)))
-    )
-    if not whole:
-        raise ValueError("its tables do not fit together")
 
 
 def check_local_path(owner: str, parameter: str, path: str | Path) -> Path:
