@@ -14,7 +14,7 @@ BENCHMARKS = (
     "spark_wrap",
     "spark_streaming",
     "spark_watching",
-    "spark_python_sockets",
+    "spark_python_stage",
     "spark_proactive",
     "spark_proactive_streams",
     "spark_proactive_arrivals",

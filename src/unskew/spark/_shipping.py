@@ -39,6 +39,7 @@ def shipped(step: Step) -> Step:
         try:
             run = pickle.loads(packed)  # noqa: S301 (our own step, packed by our own driver)
             from unskew.spark._loaded_for_good import rest_what_is_loaded
+            from unskew.spark._quick_answers import answer_at_once
         except (ImportError, AttributeError) as error:
             raise ImportError(
                 f"unskew: this step cannot start with {sys.executable} ({type(error).__name__}: "
@@ -47,6 +48,7 @@ def shipped(step: Step) -> Step:
                 "see docs/cluster.md, for instance spark-submit --archives env.tar.gz#env"
             ) from error
         rest_what_is_loaded()
+        answer_at_once()
         yield from run(batches)
 
     unpack_and_run.__name__ = step.__name__  # by which Spark calls a column

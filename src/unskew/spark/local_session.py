@@ -11,9 +11,6 @@ _PYTHON = "spark.pyspark.python"
 _DEFAULTS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 # A laptop's own host name often resolves to nothing, or to an address behind a firewall.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-# Through TCP, what Spark and a Python worker say to each other waits for an acknowledgement that is
-# held back for 40 ms, in every task (Nagle's algorithm). Windows has no such sockets in Python.
-_SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"} if os.name == "posix" else {}
 
 
 def session(
@@ -22,10 +19,9 @@ def session(
     """Return a Spark session that works on a fresh machine; the running one if there is one.
 
     Python workers are this Python, or what PYSPARK_PYTHON says. A session on this machine alone
-    binds to the loopback address, and talks to Python workers through sockets in the file system,
-    which makes a stage of short Python tasks 40 ms shorter. The web page of Spark is off unless
-    ``spark.ui.enabled`` is given. Results stay exact if executors are lost, also in versions of
-    Spark that have to be told so (4.1).
+    binds to the loopback address. The web page of Spark is off unless ``spark.ui.enabled`` is
+    given. Results stay exact if executors are lost, also in versions of Spark that have to be told
+    so (4.1).
 
     Parameters
     ----------
@@ -45,8 +41,8 @@ def session(
     # Spark itself would start whatever `python3` comes first on the PATH.
     python = given.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = str(python)
-    here = {**_LOOPBACK, **_SOCKETS} if _is_local(master) else {}
-    settings = {**_DEFAULTS, **CHECKED, **here, _PYTHON: python, **given}
+    loopback = _LOOPBACK if _is_local(master) else {}
+    settings = {**_DEFAULTS, **CHECKED, **loopback, _PYTHON: python, **given}
     builder: SparkSession.Builder = SparkSession.builder
     builder = builder.appName(app_name).master(master)
     for name, value in settings.items():
