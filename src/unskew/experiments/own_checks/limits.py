@@ -45,15 +45,24 @@ def verdict(asked: Sequence[Asked], unit: str = "") -> Verdict:
     False
     """
     failed = sorted((each for each in asked if not each.holds), key=_excess, reverse=True)
-    measured = f"{len(asked) - len(failed)} of {len(asked)} settings"
-    if failed:
-        named = [f"{each.where}: {each.value:.3g}{unit}" for each in failed[:_MOST_NAMED]]
-        others = len(failed) - len(named)
-        measured += f"; not {', '.join(named)}" + (f" and {others} more" if others else "")
-    elif asked:
+    measured = tally(len(asked), [f"{each.where}: {each.value:.3g}{unit}" for each in failed])
+    if asked and not failed:
         closest = max(asked, key=_excess)
         measured += f", {closest.value:.3g}{unit} where it is closest ({closest.where})"
     return Verdict(bool(asked) and not failed, measured)
+
+
+def tally(asked: int, failed: Sequence[str], what: str = "settings") -> str:
+    """Say how many are as they should be, and name the first of those that are not.
+
+    >>> tally(3, ["W = 5"], "pairs")
+    '2 of 3 pairs; not W = 5'
+    """
+    text = f"{asked - len(failed)} of {asked} {what}"
+    if failed:
+        text += f"; not {', '.join(failed[:_MOST_NAMED])}"
+    others = len(failed) - _MOST_NAMED
+    return f"{text} and {others} more" if others > 0 else text
 
 
 def _excess(asked: Asked) -> float:

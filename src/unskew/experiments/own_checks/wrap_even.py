@@ -132,10 +132,10 @@ WRAP_EVEN = Experiment(
                     "workers": [10, 50],
                 },
                 {
-                    "messages": 800_000,
+                    "messages": 2_020_000,
                     "learn": LEARNED_AS_MANY,
-                    "streams": ["zipf-0.3"],
-                    "workers": [10],
+                    "streams": ["zipf-0.1"],
+                    "workers": [10, 101],
                 },
             ]
         },

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from unskew.experiments.claim import Claim, Verdict
-from unskew.experiments.own_checks.limits import Asked, settings, verdict
+from unskew.experiments.own_checks.limits import Asked, settings, tally, verdict
 from unskew.experiments.rows import Row, Rows
 
 WRAP = "wrap"
@@ -76,8 +76,7 @@ def _replication(rows: Rows) -> Verdict:
             for row in splitting
             if not own < row["replication"]
         ]
-    measured = f"{asked - len(wrong)} of {asked} comparisons"
-    return Verdict(bool(asked) and not wrong, "; not ".join([measured, *wrong[:8]]))
+    return Verdict(bool(asked) and not wrong, tally(asked, wrong, "comparisons"))
 
 
 _FEW_SAYS = f"λ is at most {_FEW_LIMIT:g} % up to W = {_FEW}"
@@ -112,7 +111,8 @@ CLAIMS = (
         "learned from among them (our own).",
         f"λ ≤ {_MANY_LIMIT:g} %",
         partial(_balance, learn=LEARNED, limit=_MANY_LIMIT, among=_many_of_all),
-        _LIGHT_KEYS,
+        f"{_LIGHT_KEYS} With W = 1000 a worker has 8,000 measured rows, whose own chance of 1.1 % "
+        "is too much for Zipf 1.0, too.",
     ),
     Claim(
         "memory",
@@ -125,24 +125,24 @@ CLAIMS = (
         "On λ it is no worse than the best of all other schemes by more than a point (our own).",
         f"at most {_POINTS:g} point above",
         _near_the_best,
-        f"{_LIGHT_KEYS} The best is shuffle there, or partial-key, which hold all keys on many "
-        "workers, or on two.",
+        f"{_LIGHT_KEYS} The best of the others has λ = 0, shuffle to begin with, so that for 500 "
+        "and 1,000 workers this asks for more than the limit of 3 % does.",
     ),
     Claim(
         "replication",
         "Its replication is strictly below that of every scheme that splits keys (our own).",
         "below each, on the same rows",
         _replication,
-        "LN2 has few keys, and partial-key cuts few of them where it is far from even: of two "
-        "workers that differ by much every row goes to the same one. It has fewer pieces than "
-        "wrap there, and many times its λ.",
+        "Few keys (LN2 has 1,000, Zipf 2.0 4,000, LN1 15,000) and many workers, where W − 1 extra "
+        "pieces are many. Partial-key and dynamic-key have fewer there because they are out of "
+        "balance: of two workers that differ by much every row goes to the same one, so that few "
+        "keys are cut. Their λ is more than a hundred times that of wrap.",
     ),
     Claim(
         "one-percent-as-many",
         f"{_FEW_SAYS}, {_AS_MANY} (our own, a finer reading).",
         f"λ ≤ {_FEW_LIMIT:g} %",
         partial(_balance, learn=LEARNED_AS_MANY, limit=_FEW_LIMIT, among=_few),
-        _LIGHT_KEYS,
     ),
     Claim(
         "three-percent-as-many",
@@ -150,5 +150,8 @@ CLAIMS = (
         "reading).",
         f"λ ≤ {_MANY_LIMIT:g} %",
         partial(_balance, learn=LEARNED_AS_MANY, limit=_MANY_LIMIT, among=_many),
+        "A worker with 10,000 rows has 1 % of chance by these rows and as much by those that were "
+        "learned from. Where no key is heavy little can flow, and the fullest of many workers is "
+        "three such deviations above the mean.",
     ),
 )
