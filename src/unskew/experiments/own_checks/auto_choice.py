@@ -119,7 +119,7 @@ AUTO = Experiment(
             "workers": [5, 10, 50, 100, 500, 1000],
         },
     },
-    seconds={"smoke": 5, "paper": 300},
+    seconds={"smoke": 4, "paper": 120},
     units=_units,
     run=_run,
     figure=_figure,

@@ -117,8 +117,8 @@ WRAP_DRIFT = Experiment(
     f"{SOURCES} sources; nothing is left out of the measure",
     sizes={
         "smoke": {
-            "messages": 60_000,
-            "plans": 60,
+            "messages": 100_000,
+            "plans": 100,
             "streams": ["drift-1.2", "countries-half-80"],
             "recorded": ["stores"],
             "workers": [5, 50],
@@ -131,7 +131,7 @@ WRAP_DRIFT = Experiment(
             "workers": [5, 10, 50, 100],
         },
     },
-    seconds={"smoke": 8, "paper": 1200},
+    seconds={"smoke": 9, "paper": 1400},
     units=_units,
     run=_run,
     figure=_figure,
@@ -142,9 +142,9 @@ WRAP_DRIFT = Experiment(
             "popularity's, on every stream and W (our own).",
             "at most 0.5 times the better of the two",
             _everywhere,
-            "Few workers: partial-key is within some rows of perfect there, and whoever has to "
-            "learn first cannot be at half of that. Stores: a purchase is many rows of one store, "
-            "so that the last rows say little of the next.",
+            "Few workers or little skew: partial-key is within some rows of perfect there, and "
+            "whoever has to learn first cannot be at half of that. Stores: a purchase is many rows "
+            "of one store, so that the last rows say little of the next.",
         ),
         Claim(
             "half-where-uneven",
