@@ -1,5 +1,8 @@
-"""What no paper asks, but whoever reads its figures: how far the queues can be trusted."""
+"""What no paper asks: how far the queues can be trusted, and what our own schemes promise."""
 
+from unskew.experiments.own_checks.auto_choice import AUTO
 from unskew.experiments.own_checks.predictions import PREDICTIONS
+from unskew.experiments.own_checks.wrap_drift import WRAP_DRIFT
+from unskew.experiments.own_checks.wrap_even import WRAP_EVEN
 
-EXPERIMENTS = (PREDICTIONS,)
+EXPERIMENTS = (PREDICTIONS, WRAP_EVEN, WRAP_DRIFT, AUTO)

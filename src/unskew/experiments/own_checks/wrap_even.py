@@ -1,0 +1,164 @@
+"""Whether wrap is as even as it promises on streams that stay as they are, and at what memory."""
+
+from collections.abc import Sequence
+from itertools import product
+
+from unskew.errors import InvalidParameterError
+from unskew.experiments.figure import Curve, Figure, Panel, lines
+from unskew.experiments.measuring import loads_of
+from unskew.experiments.own_checks.workloads import KEYS, SOURCES, STEADY, stream_of, unseen
+from unskew.experiments.own_checks.wrap_promises import (
+    CLAIMS,
+    LEARNED,
+    LEARNED_AS_MANY,
+    WRAP,
+    worst_and_mean,
+)
+from unskew.experiments.rows import Row, Rows
+from unskew.experiments.spec import SIMULATION, Experiment, Parameters, Unit
+from unskew.groupings.registry import GROUPINGS, make_grouping
+
+_DRAWS = 3
+"""Streams on which wrap is measured in each setting; the others are on the first of them."""
+_SHOWN = (
+    "key",
+    "shuffle",
+    "partial-key",
+    "distribution-aware",
+    "popularity",
+    "dynamic-key",
+    "d-choices",
+    "w-choices",
+)
+_PANELS = ("zipf-0.3", "zipf-0.8", "zipf-1.2", "zipf-2.0", "LN1", "LN2")
+
+
+def _units(parameters: Parameters) -> Sequence[Unit]:
+    return [
+        {
+            "stream": stream,
+            "workers": workers,
+            "messages": reading["messages"],
+            "learn": reading["learn"],
+        }
+        for reading in parameters["readings"]
+        for stream, workers in product(reading["streams"], reading["workers"])
+    ]
+
+
+def others_for(workers: int) -> list[str]:
+    """Return every scheme that is not ours and needs no costs, as far as it takes so many workers.
+
+    >>> {"shuffle", "partial-key"} <= set(others_for(5)), {"wrap", "auto"} & set(others_for(5))
+    (True, set())
+    """
+    found = []
+    for name, scheme in GROUPINGS.items():
+        if scheme.needs_costs or scheme.paper == GROUPINGS[WRAP].paper:
+            continue
+        try:
+            make_grouping(name, workers)
+        except InvalidParameterError:
+            continue
+        found.append(name)
+    return found
+
+
+def _run(unit: Unit, seed: int) -> Sequence[Row]:
+    runs = [(WRAP, draw) for draw in range(_DRAWS)]
+    if unit["learn"] == LEARNED:
+        runs += [(name, 0) for name in others_for(unit["workers"])]
+    return [_measured(unit, scheme, draw, unseen(seed) + draw) for scheme, draw in runs]
+
+
+def _measured(unit: Unit, scheme: str, draw: int, seed: int) -> Row:
+    stream = stream_of(unit["stream"], unit["messages"], seed)
+    result = loads_of(
+        scheme, unit["workers"], stream, seed=seed, sources=SOURCES, learn=unit["learn"]
+    )
+    return {
+        "stream": unit["stream"],
+        "workers": unit["workers"],
+        "learn": unit["learn"],
+        "learned": result.learned_messages,
+        "messages": result.messages,
+        "scheme": scheme,
+        "draw": draw,
+        "imbalance": result.imbalance_percent,
+        "replication": result.replication,
+        "memory": result.memory,
+        "keys": result.keys,
+    }
+
+
+def _figure(rows: Rows) -> Figure:
+    panels = []
+    here = rows.where(learn=LEARNED)
+    for stream in (name for name in _PANELS if name in here.distinct("stream")):
+        curves = lines(
+            [
+                (name, here.curve("workers", "imbalance", stream=stream, scheme=name))
+                for name in _SHOWN
+            ]
+        )
+        curves += _own_curves(here.where(stream=stream))
+        panels.append(Panel("workers W", "λ in %", curves, title=stream, log_x=True, log_y=True))
+    return Figure(panels)
+
+
+def _own_curves(rows: Rows) -> list[Curve]:
+    workers = rows.distinct("workers", scheme=WRAP)
+    worst, mean = zip(*(worst_and_mean(rows.where(workers=w)) for w in workers), strict=True)
+    return [
+        Curve(f"{WRAP}, mean of {_DRAWS} streams", workers, mean),
+        Curve(f"{WRAP}, worst of them", workers, worst, "dashed"),
+    ]
+
+
+WRAP_EVEN = Experiment(
+    id="own/wrap-even",
+    title="How even wrap is after it has learned, and how many keys workers hold",
+    runs_on=SIMULATION,
+    data=f"synthetic: Zipf with {KEYS:,} keys, LN1, LN2; {SOURCES} sources; seeds that wrap was "
+    "not developed on; a fifth of the rows is learned from and not measured, in a second reading "
+    "as many rows as are then measured",
+    sizes={
+        "smoke": {
+            "readings": [
+                {
+                    "messages": 800_000,
+                    "learn": LEARNED,
+                    "streams": ["zipf-0.3", "LN2"],
+                    "workers": [10, 50],
+                },
+                {
+                    "messages": 2_020_000,
+                    "learn": LEARNED_AS_MANY,
+                    "streams": ["zipf-0.1"],
+                    "workers": [10, 101],
+                },
+            ]
+        },
+        "paper": {
+            "readings": [
+                {
+                    "messages": 10_000_000,
+                    "learn": LEARNED,
+                    "streams": STEADY,
+                    "workers": [5, 10, 50, 100, 500, 1000],
+                },
+                {
+                    "messages": 20_000_000,
+                    "learn": LEARNED_AS_MANY,
+                    "streams": ["zipf-0.1", "zipf-0.3", "zipf-0.5"],
+                    "workers": [100, 500, 1000],
+                },
+            ]
+        },
+    },
+    seconds={"smoke": 8, "paper": 600},
+    units=_units,
+    run=_run,
+    figure=_figure,
+    claims=CLAIMS,
+)

@@ -1,0 +1,131 @@
+"""Our own promises: the small run says of each what is expected, and rows can contradict it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.experiments.smoke_cases import simulated, unexpected
+
+from unskew.experiments.own_checks.auto_choice import AUTO
+from unskew.experiments.own_checks.workloads import stream_of
+from unskew.experiments.own_checks.wrap_drift import WRAP_DRIFT
+from unskew.experiments.own_checks.wrap_even import WRAP_EVEN
+from unskew.experiments.rows import Rows
+from unskew.experiments.spec import Experiment
+
+
+@pytest.mark.parametrize("experiment", simulated("own"))
+def test_claims_hold_but_for_those_that_are_explained(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    assert unexpected(experiment, tmp_path) == {}
+
+
+def verdicts(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> dict[str, bool]:
+    return {judged["name"]: judged["holds"] for judged in experiment.judge(Rows(rows))}
+
+
+def even_rows(workers: int = 100, learn: float = 0.2, **changes: Any) -> list[dict[str, Any]]:
+    """One setting that keeps every promise: 1,000 keys, wrap and two others that split keys."""
+    setting = {"stream": "LN1", "workers": workers, "learn": learn, "draw": 0, "keys": 1000}
+    sizes = {"learned": int(1e7 * learn), "messages": int(1e7 * (1 - learn))}
+    wrap = {"scheme": "wrap", "imbalance": 0.9, "replication": 1.05, "memory": 1050}
+    shuffle = {"scheme": "shuffle", "imbalance": 0.0, "replication": 9.0, "memory": 9000}
+    key = {"scheme": "key", "imbalance": 80.0, "replication": 1.0, "memory": 1000}
+    return [{**setting, **sizes, **each} for each in ({**wrap, **changes}, shuffle, key)]
+
+
+BOTH = [*even_rows(), *even_rows(learn=0.5)]
+
+
+def test_rows_that_keep_every_limit_hold_every_claim_on_wrap() -> None:
+    assert all(verdicts(WRAP_EVEN, BOTH).values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "contradicted"),
+    [
+        pytest.param({"imbalance": 1.1}, {"one-percent", "near-the-best"}, id="uneven"),
+        pytest.param(
+            {"imbalance": 3.1, "workers": 500},
+            {"three-percent", "three-percent-of-all", "near-the-best"},
+            id="uneven on many workers",
+        ),
+        pytest.param(
+            {"imbalance": 3.1, "workers": 1000},
+            {"three-percent-of-all", "near-the-best"},
+            id="8,000 measured rows a worker count for one reading only",
+        ),
+        pytest.param({"imbalance": 1.5, "workers": 500}, {"near-the-best"}, id="another is best"),
+        pytest.param({"memory": 1100}, {"memory"}, id="W keys more than there are"),
+        pytest.param({"replication": 9.0}, {"replication"}, id="no less than one that splits"),
+        pytest.param(
+            {"imbalance": 1.1, "learn": 0.5}, {"one-percent-as-many"}, id="learned from as many"
+        ),
+    ],
+)
+def test_one_setting_contradicts_the_claims_that_it_breaks_and_no_other(
+    changed: dict[str, Any], contradicted: set[str]
+) -> None:
+    found = verdicts(WRAP_EVEN, [*BOTH, *_another_stream(changed)])
+    assert {name for name, holds in found.items() if not holds} == contradicted
+
+
+def _another_stream(changed: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**row, "stream": "LN2"} for row in even_rows(**changed)]
+
+
+def drift_rows(own: float, partial_key: float, popularity: float) -> list[dict[str, Any]]:
+    """One setting; with fewer plans wrap would be far worse, which does not count."""
+    found = {"partial-key": partial_key, "popularity": popularity, "w-choices": 1e-9}
+    rows = [{"scheme": name, "epoch": None, "fraction": value} for name, value in found.items()]
+    rows += [{"scheme": "wrap", "epoch": at, "fraction": own * at / 1000} for at in (5000, 1000)]
+    return [{"stream": "drift-1.2", "workers": 5, **row} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("fractions", "everywhere", "where_uneven"),
+    [
+        pytest.param((1e-3, 2e-3, 9e-3), True, True, id="half of the better"),
+        pytest.param((1.1e-3, 2e-3, 9e-3), False, False, id="more than half of partial-key's"),
+        pytest.param((1.1e-3, 9e-3, 2e-3), False, False, id="more than half of popularity's"),
+    ],
+)
+def test_wrap_has_to_be_at_half_of_the_better_of_two(
+    fractions: tuple[float, float, float], everywhere: bool, where_uneven: bool
+) -> None:
+    found = verdicts(WRAP_DRIFT, drift_rows(*fractions))
+    assert found == {"half": everywhere, "half-where-uneven": where_uneven}
+
+
+def test_where_partial_key_is_even_the_weaker_claim_does_not_ask() -> None:
+    other = [{**row, "stream": "LN1"} for row in drift_rows(1e-3, 2e-3, 9e-3)]
+    found = verdicts(WRAP_DRIFT, [*drift_rows(4e-4, 5e-4, 9e-3), *other])
+    assert found == {"half": False, "half-where-uneven": True}
+
+
+@pytest.mark.parametrize(
+    ("auto", "best", "key", "expected"),
+    [
+        pytest.param(1.049, 1.0, 1.04, (True, True), id="within both limits"),
+        pytest.param(1.051, 1.0, 1.04, (False, True), id="above the best by more than 5 %"),
+        pytest.param(1.04, 1.0, 1.01, (True, False), id="above hashing by more than 2 %"),
+    ],
+)
+def test_auto_is_held_against_the_best_and_against_hashing(
+    auto: float, best: float, key: float, expected: tuple[bool, bool]
+) -> None:
+    times = {"auto": auto, "key": key, "shuffle": best, "partial-key": 2, "w-choices": 2, "wrap": 2}
+    rows = [
+        {"kind": "steady", "stream": "LN1", "workers": 5, "scheme": name, "time": time}
+        for name, time in times.items()
+    ]
+    assert tuple(verdicts(AUTO, rows).values()) == expected
+
+
+def test_the_drifting_stream_has_ten_sets_of_hot_keys_whatever_its_length() -> None:
+    batches = stream_of("drift-2.0", 50_000, seed=1).batches(5_000)
+    hottest = {int(np.bincount(batch.keys.astype(np.int64)).argmax()) for batch in batches}
+    assert len(hottest) == 10
