@@ -29,7 +29,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SPARKS_OWN = "repartition(W)"
 SECONDS, LEARNING, ROUNDS, PERCENT_BUSY = 30, 15, 2, 80
-FILE_SECONDS, WARMING_BATCHES, WARMING_ROWS, WARMING_SECONDS = 0.25, 8, 20, 2
+FILE_SECONDS, WARMING_BATCHES, WARMING_ROWS, WARMING_SECONDS = 0.25, 8, 20, 20
 WORKERS = (2, 4, 8)
 SCHEMA = "batch long, worker int, arrived double, began double, ended double"
 
@@ -60,11 +60,11 @@ def main(seconds: int = SECONDS, rounds: int = ROUNDS, percent_busy: int = PERCE
     }
     spark = us.session(master="local[8]", **config)
     spark.sparkContext.setLogLevel("ERROR")
-    for workers in WORKERS:
-        rate = int(percent_busy / 100 * workers / MEAN_SECONDS)
+    rates = {workers: int(percent_busy / 100 * workers / MEAN_SECONDS) for workers in WORKERS}
+    for name in (SPARKS_OWN, IN_TURN, PROACTIVE):  # until Java has compiled all of it
+        _run(spark, name, max(WORKERS), rates[max(WORKERS)], WARMING_SECONDS, rounds)
+    for workers, rate in rates.items():
         runs: dict[str, list[Measured]] = {SPARKS_OWN: [], IN_TURN: [], PROACTIVE: []}
-        for name in runs:  # Java has compiled what they have in common when the first one counts
-            _run(spark, name, workers, rate, WARMING_SECONDS, rounds)
         for number in range(rounds):
             for name, done in runs.items():
                 done.append(_run(spark, name, workers, rate, seconds, number))
