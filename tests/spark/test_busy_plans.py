@@ -61,7 +61,7 @@ def _times_of(ids: NDArray[np.uint64], costs: NDArray[np.float64], maker: PlanMa
 
     times = KeyTimes(maker.n_slots, maker.n_hot, clock=lambda: now)
     for identity, cost in zip(ids.view(np.int64).tolist(), costs.tolist(), strict=True):
-        times.call(identity, work, cost)
+        times.call(identity, 1, work, cost)
     return times
 
 

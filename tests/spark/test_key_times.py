@@ -72,9 +72,14 @@ def seconds_of(payload: object) -> dict[int, float]:
     assert isinstance(payload, bytes)
     times = WorkTimes.unpacked(payload)
     by_key = dict(zip(times.ids.view(np.int64).tolist(), times.key_seconds.tolist(), strict=True))
-    expected = np.zeros(TIMING.n_slots)
-    np.add.at(expected, slots_of(times.ids, HASHED_MEMBER, expected.size), times.key_seconds)
-    np.testing.assert_allclose(times.slot_seconds, expected)
+    slots = slots_of(times.ids, HASHED_MEMBER, TIMING.n_slots)
+    for by_slot, of_keys in (
+        (times.slot_seconds, times.key_seconds),
+        (times.slot_rows, times.key_rows),
+    ):
+        np.testing.assert_allclose(by_slot, np.bincount(slots, of_keys, TIMING.n_slots))
+    rows = dict(zip(times.ids.view(np.int64).tolist(), times.key_rows.tolist(), strict=True))
+    assert rows == {IDS["slow"]: 2, IDS["fast"]: 3}
     return by_key
 
 
@@ -135,15 +140,16 @@ def test_beyond_a_bound_only_the_most_expensive_keys_are_told_apart(
     times = KeyTimes(16, 3, clock=clock)
     costs = {key << 54: 1.0 for key in range(100)} | {5 << 54: 50.0, 77 << 54: 70.0}
     for key, seconds in costs.items():
-        times.call(key, work, seconds)
+        times.call(key, 2, work, seconds)
     summary = times.summary()
     assert summary.ids[:2].tolist() == [77 << 54, 5 << 54]
     assert summary.key_seconds[:2].tolist() == [70.0, 50.0]
     assert summary.slot_seconds.sum() == sum(costs.values())
+    assert summary.slot_rows.sum() == 2 * len(costs)
 
 
 def test_a_clock_that_goes_back_costs_nothing() -> None:
     ticks = iter([5.0, 2.0])
     times = KeyTimes(2, 2, clock=lambda: next(ticks))
-    times.call(7, int)
+    times.call(7, 1, int)
     assert times.summary().slot_seconds.tolist() == [0.0, 0.0]

@@ -1,0 +1,37 @@
+"""Where the tasks of a stream that decide row by row find what rows weigh.
+
+Runs inside Spark's Python workers.
+"""
+
+from base64 import b64decode
+
+from unskew.spark._whole_files import OwnFiles
+from unskew.spark.cost_messages import DamagedMessageError
+from unskew.spark.pooled_times import PooledTimes, pooled_from
+
+
+class WeightsFolder:
+    """Read the newer of a folder's files that are whole and for this query.
+
+    Parameters
+    ----------
+    files
+        Their one line is what was learned.
+    n_slots
+        Hash slots that are kept.
+    """
+
+    def __init__(self, files: OwnFiles, n_slots: int) -> None:
+        self._files, self._n_slots = files, n_slots
+
+    def read(self) -> PooledTimes | None:
+        """Return what is known now, None if no file is whole: then all rows weigh the same."""
+        return times_in(self._files.read(), self._n_slots)
+
+
+def times_in(lines: list[str] | None, n_slots: int) -> PooledTimes | None:
+    """Return what was learned, out of the lines of a file; None where they are not of this kind."""
+    try:
+        return None if not lines else pooled_from(b64decode(lines[0]), n_slots)
+    except (DamagedMessageError, ValueError):
+        return None
