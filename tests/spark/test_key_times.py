@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.spark.grouped_cases import SumAndCount
+from tests.spark.told_times import Clock
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
 from unskew.spark import _key_times
@@ -19,16 +20,6 @@ from unskew.spark.aggregator import State
 IDS = {"slow": 7 << 40, "fast": -(9 << 50)}
 ROWS = [("slow", 1), ("fast", 2), ("slow", 3), ("fast", 4), ("fast", 5)]
 TIMING = Timing("id", 64, 8)
-
-
-class Clock:
-    """Stands still until work is done."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -3,11 +3,8 @@
 Runs inside Spark's Python workers.
 """
 
-from base64 import b64decode
-
 from unskew.spark._whole_files import OwnFiles
-from unskew.spark.cost_messages import DamagedMessageError
-from unskew.spark.pooled_times import PooledTimes, pooled_from
+from unskew.spark.pooled_times import PooledTimes, from_lines
 
 
 class WeightsFolder:
@@ -26,12 +23,4 @@ class WeightsFolder:
 
     def read(self) -> PooledTimes | None:
         """Return what is known now, None if no file is whole: then all rows weigh the same."""
-        return times_in(self._files.read(), self._n_slots)
-
-
-def times_in(lines: list[str] | None, n_slots: int) -> PooledTimes | None:
-    """Return what was learned, out of the lines of a file; None where they are not of this kind."""
-    try:
-        return None if not lines else pooled_from(b64decode(lines[0]), n_slots)
-    except (DamagedMessageError, ValueError):
-        return None
+        return from_lines(self._files.read(), self._n_slots)

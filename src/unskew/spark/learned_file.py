@@ -6,6 +6,7 @@ from pathlib import Path
 from unskew.errors import InvalidParameterError
 from unskew.spark._whole_files import OwnFiles, newest_whole
 from unskew.spark.file_pair import FilePair
+from unskew.spark.saved_plans import PlanStore
 
 _NAMES = ("costs-a.txt", "costs-b.txt")
 
@@ -37,7 +38,8 @@ class LearnedFile:
     def __init__(self, folder: Path, target: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         # Executors may run in another folder than the driver.
-        self.own = OwnFiles([folder.absolute() / name for name in _NAMES], target)
+        self._folder = folder.absolute()
+        self.own = OwnFiles([self._folder / name for name in _NAMES], target)
         self._pair = FilePair(self.own.paths)
 
     def read(self, owner: str) -> list[str] | None:
@@ -48,14 +50,14 @@ class LearnedFile:
         InvalidParameterError
             If it is another query's.
         """
+        if PlanStore(self._folder).versions():
+            raise self._other(owner, "one with plans")
         whole = newest_whole(self.own.paths)
         if whole is None:
             return None
         target, *lines = whole.lines
         if target != self.own.target:
-            expected = f"the folder of a query with {self.own.target}"
-            hint = "each query needs a folder of its own; with another one it learns anew"
-            raise InvalidParameterError(owner, "plan_path", expected, target, hint=hint)
+            raise self._other(owner, target)
         return lines
 
     def write(self, lines: Sequence[str]) -> None:
@@ -65,3 +67,8 @@ class LearnedFile:
     def damaged(self) -> list[str]:
         """Return the names of the files that are not, or no longer, as they were written."""
         return self._pair.damaged()
+
+    def _other(self, owner: str, got: str) -> InvalidParameterError:
+        expected = f"the folder of a query with {self.own.target}"
+        hint = "each query needs a folder of its own; with another one it learns anew"
+        return InvalidParameterError(owner, "plan_path", expected, got, hint=hint)

@@ -1,5 +1,6 @@
 """What rows took in the micro-batches of late, by key and by hash slot: weights for the next."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -125,6 +126,19 @@ def pooled_from(data: bytes, n_slots: int) -> PooledTimes:
     if pooled.slot_rows.shape != (n_slots,):
         raise DamagedMessageError(f"not of {n_slots} slots")
     return pooled
+
+
+def as_line(pooled: PooledTimes) -> str:
+    """Return the line of a file that `from_lines` reads."""
+    return b64encode(pooled.to_bytes()).decode()
+
+
+def from_lines(lines: Sequence[str] | None, n_slots: int) -> PooledTimes | None:
+    """Return what was learned, out of the lines of a file; None where they are not of this kind."""
+    try:
+        return None if not lines else pooled_from(b64decode(lines[0]), n_slots)
+    except (DamagedMessageError, ValueError):
+        return None
 
 
 def _and_half(before: Numbers, told: list[NDArray[Any]]) -> list[NDArray[Any]]:

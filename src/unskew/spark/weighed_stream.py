@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from unskew.groupings.base import Grouping
 from unskew.hashing import Ids
 from unskew.metrics import imbalance_percent
 from unskew.spark._key_times import Timing, WorkTimes
-from unskew.spark._weights_source import WeightsFolder, times_in
+from unskew.spark._weights_source import WeightsFolder
 from unskew.spark.cost_messages import NO_ROUND
 from unskew.spark.keys import identity
 from unskew.spark.learned_file import LearnedFile
@@ -24,7 +23,7 @@ from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.placed_stream import PlacedStream
 from unskew.spark.placement import free_names
 from unskew.spark.plan_listener import WORK_SUFFIX, follow
-from unskew.spark.pooled_times import PooledTimes
+from unskew.spark.pooled_times import PooledTimes, as_line, from_lines
 from unskew.spark.routing_step import Router, routed_column
 from unskew.spark.saved_plans import key_types
 from unskew.spark.work_stats import STATS_FIELD, read_stats
@@ -130,7 +129,7 @@ class WeighingLoop(LearningLoop):
 
     def __init__(self, owner: str, folder: Path, file: LearnedFile, workers: int) -> None:
         self._file, self._workers = file, workers
-        self._times = times_in(file.read(owner), N_SLOTS) or PooledTimes.nothing(N_SLOTS)
+        self._times = from_lines(file.read(owner), N_SLOTS) or PooledTimes.nothing(N_SLOTS)
         super().__init__(folder, file, without_files="All rows weighed the same")
 
     @property
@@ -160,7 +159,7 @@ class WeighingLoop(LearningLoop):
         }
 
     def _put_in_force(self) -> None:
-        self._file.write([b64encode(self._times.to_bytes()).decode()])
+        self._file.write([as_line(self._times)])
 
 
 def _target(by: list[str], types: tuple[str, ...], workers: int) -> str:
