@@ -1,17 +1,15 @@
 """A stream's plans follow the time that keys take; costs come from a table."""
 
-import json
-from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.spark.told_times import stats_of, times_of
 
 from unskew.groupings.dealing import deal_planned, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
 from unskew.metrics import imbalance_percent
-from unskew.spark._key_times import KeyTimes
 from unskew.spark.plan_loop import PlanLoop, Report
 from unskew.spark.plan_makers import PlanMaker
 from unskew.spark.schemes import grouping_for
@@ -29,14 +27,11 @@ def micro_batch(loop: PlanLoop, number: int) -> tuple[Report, NDArray[np.float64
     costs = np.where(key < SLOW, TIMES, 1.0)
     n_slots = loop.maker.n_slots
     places = workers.astype(np.int64) * n_slots + slots_of(ids[key], HASHED_MEMBER, n_slots)
-    stats = []
+    told = []
     for worker in range(WORKERS):
         here = workers == worker
-        times = _times_of(ids[key[here]], costs[here], loop.maker)
-        payload = b64encode(times.summary().packed()).decode()
-        stats.append(
-            {"worker": worker, "rows": int(here.sum()), "seconds": 1.0, "payload": payload}
-        )
+        times = times_of(ids[key[here]], costs[here], n_slots=n_slots, n_keys=loop.maker.n_hot)
+        told.append((int(here.sum()), times))
     report = Report(
         "q",
         "r",
@@ -45,24 +40,11 @@ def micro_batch(loop: PlanLoop, number: int) -> tuple[Report, NDArray[np.float64
         places=_counted(places),
         hot=_counted(ids[key].view(np.int64)),
         keys=KEYS,
-        busy=json.dumps(stats),
+        busy=stats_of(told),
     )
     work = np.zeros(WORKERS)
     np.add.at(work, workers, costs)
     return report, work
-
-
-def _times_of(ids: NDArray[np.uint64], costs: NDArray[np.float64], maker: PlanMaker) -> KeyTimes:
-    now = 0.0
-
-    def work(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
-    times = KeyTimes(maker.n_slots, maker.n_hot, clock=lambda: now)
-    for identity, cost in zip(ids.view(np.int64).tolist(), costs.tolist(), strict=True):
-        times.call(identity, work, cost)
-    return times
 
 
 def _counted(values: NDArray[np.int64]) -> str:

@@ -14,8 +14,9 @@ from unskew.spark._cost_machine import CostMachine
 from unskew.spark.control_file import ControlFile
 from unskew.spark.cost_control import CostControl
 from unskew.spark.cost_messages import Control, DamagedMessageError, Matrices, matrices_of
-from unskew.spark.cost_stream import CostLoop, WorkReport
+from unskew.spark.cost_stream import CostLoop
 from unskew.spark.epochs import read_epochs
+from unskew.spark.learning_loop import WorkReport
 
 WORKERS = 2
 MATRICES = matrices_of(ProactiveShuffle(WORKERS, window=4))

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.spark.grouped_cases import SumAndCount
+from tests.spark.told_times import Clock
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
 from unskew.spark import _key_times
@@ -19,16 +20,6 @@ from unskew.spark.aggregator import State
 IDS = {"slow": 7 << 40, "fast": -(9 << 50)}
 ROWS = [("slow", 1), ("fast", 2), ("slow", 3), ("fast", 4), ("fast", 5)]
 TIMING = Timing("id", 64, 8)
-
-
-class Clock:
-    """Stands still until work is done."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -72,9 +63,14 @@ def seconds_of(payload: object) -> dict[int, float]:
     assert isinstance(payload, bytes)
     times = WorkTimes.unpacked(payload)
     by_key = dict(zip(times.ids.view(np.int64).tolist(), times.key_seconds.tolist(), strict=True))
-    expected = np.zeros(TIMING.n_slots)
-    np.add.at(expected, slots_of(times.ids, HASHED_MEMBER, expected.size), times.key_seconds)
-    np.testing.assert_allclose(times.slot_seconds, expected)
+    slots = slots_of(times.ids, HASHED_MEMBER, TIMING.n_slots)
+    for by_slot, of_keys in (
+        (times.slot_seconds, times.key_seconds),
+        (times.slot_rows, times.key_rows),
+    ):
+        np.testing.assert_allclose(by_slot, np.bincount(slots, of_keys, TIMING.n_slots))
+    rows = dict(zip(times.ids.view(np.int64).tolist(), times.key_rows.tolist(), strict=True))
+    assert rows == {IDS["slow"]: 2, IDS["fast"]: 3}
     return by_key
 
 
@@ -135,15 +131,16 @@ def test_beyond_a_bound_only_the_most_expensive_keys_are_told_apart(
     times = KeyTimes(16, 3, clock=clock)
     costs = {key << 54: 1.0 for key in range(100)} | {5 << 54: 50.0, 77 << 54: 70.0}
     for key, seconds in costs.items():
-        times.call(key, work, seconds)
+        times.call(key, 2, work, seconds)
     summary = times.summary()
     assert summary.ids[:2].tolist() == [77 << 54, 5 << 54]
     assert summary.key_seconds[:2].tolist() == [70.0, 50.0]
     assert summary.slot_seconds.sum() == sum(costs.values())
+    assert summary.slot_rows.sum() == 2 * len(costs)
 
 
 def test_a_clock_that_goes_back_costs_nothing() -> None:
     ticks = iter([5.0, 2.0])
     times = KeyTimes(2, 2, clock=lambda: next(ticks))
-    times.call(7, int)
+    times.call(7, 1, int)
     assert times.summary().slot_seconds.tolist() == [0.0, 0.0]

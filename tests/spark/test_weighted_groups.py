@@ -190,7 +190,7 @@ def test_few_rows_are_not_measured(rows: DataFrame) -> None:
     assert sum(row["n"] for row in got.collect()) == 100
 
 
-@pytest.mark.parametrize("grouping", ["wrap", "popularity"])
+@pytest.mark.parametrize("grouping", ["wrap", "popularity", "partial-key"])
 def test_a_stream_that_measures_gives_what_plain_spark_gives(
     spark: SparkSession, rows: DataFrame, rocksdb: None, tmp_path: Path, grouping: str
 ) -> None:
@@ -203,7 +203,7 @@ def test_a_stream_that_measures_gives_what_plain_spark_gives(
         plan_path=tmp_path / "plans",
         weight="measured",
     )
-    name = f"measured_{grouping}"
+    name = f"measured_{grouping.replace('-', '_')}"
     run_to_end(grouped.apply(SumAndCount(), SUMS), name, "update", tmp_path)
     last = spark.table(name).groupBy("user").agg(sf.max_by(sf.struct("total", "n"), "n").alias("s"))
     assert multiset(last.select("user", "s.*")) == multiset(summed(rows, "user"))

@@ -16,6 +16,22 @@ class Written(NamedTuple):
     lines: list[str]
 
 
+class OwnFiles(NamedTuple):
+    """Where the tasks of a query find what its driver has written."""
+
+    paths: Sequence[Path]
+    """In a folder that the driver and all executors see under one path."""
+    target: str
+    """Whom a file is for: its first line."""
+
+    def read(self) -> list[str] | None:
+        """Return the other lines of the newer whole file; None if it is not for this query."""
+        whole = newest_whole(self.paths)
+        if whole is None or whole.lines[0] != self.target:
+            return None
+        return whole.lines[1:]
+
+
 def as_text(written: Written) -> str:
     """Return the text of a file: its hash, its revision, its lines, none of which may break."""
     # All digits, so that the order of the text is that of the numbers, for readers that sort text.

@@ -69,7 +69,8 @@ def _timed(
     """Return ``call`` for groups with the identity of their key in ``column``."""
 
     def timed(group: pa.Table) -> pa.Table:
-        return times.call(group[column][0].as_py(), call, group.drop_columns(column))
+        own = group.drop_columns(column)
+        return times.call(group[column][0].as_py(), group.num_rows, call, own)
 
     return timed
 

@@ -144,7 +144,7 @@ class _HeldStates:
             return lambda _, state, part: updated(self._aggregator, self._keys, state, part)
         ids = table[timing.column].take(pa.array(firsts)).to_pylist()
         return lambda group, state, part: times.call(
-            ids[group], updated, self._aggregator, self._keys, state, part
+            ids[group], part.num_rows, updated, self._aggregator, self._keys, state, part
         )
 
 

@@ -28,7 +28,8 @@ def busy_counts(counts: Counts, stats: Sequence[WorkerStats]) -> Counts | None:
 
     >>> rows = np.array([90.0, 10.0])
     >>> counts = Counts(rows, rows, np.array([3], np.uint64), np.array([90.0]), keys=2)
-    >>> times = WorkTimes(np.array([7], "u8"), np.array([3], "f4"), np.array([1, 3], "f4"))
+    >>> seconds, work = np.array([1, 3], "f4"), np.array([90, 10], "u4")
+    >>> times = WorkTimes(np.array([7], "u8"), seconds[1:], seconds, work[1:], work)
     >>> busy = busy_counts(counts, [WorkerStats(1, 10, 3.5, times.packed())])
     >>> busy.loads.tolist(), busy.slot_loads.tolist(), busy.hot_loads.tolist()
     ([0.0, 100.0], [25.0, 75.0], [75.0])

@@ -5,12 +5,10 @@ import json
 from base64 import b64decode, b64encode
 from pathlib import Path
 
-from unskew.errors import InvalidParameterError
-from unskew.spark._control_source import NAMES, ControlFolder
-from unskew.spark._whole_files import newest_whole
+from unskew.spark._control_source import ControlFolder
 from unskew.spark.cost_control import CostControl
 from unskew.spark.cost_messages import DamagedMessageError, Matrices
-from unskew.spark.file_pair import FilePair
+from unskew.spark.learned_file import LearnedFile
 
 
 class ControlFile:
@@ -34,18 +32,13 @@ class ControlFile:
         workers: int,
         matrices: Matrices,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Executors may run in another folder than the driver.
-        self._folder = folder.absolute()
         self._workers, self._matrices = workers, matrices
-        self._target = _target(cost_by, types, workers, matrices)
-        self._paths = [self._folder / name for name in NAMES]
-        self._pair = FilePair(self._paths)
+        self._file = LearnedFile(folder, _target(cost_by, types, workers, matrices))
 
     @property
     def source(self) -> ControlFolder:
         """What tasks read it with."""
-        return ControlFolder(self._folder, self._target)
+        return ControlFolder(self._file.own)
 
     def read(self, owner: str) -> CostControl | None:
         """Return what the last run has written; None if nothing of it is there and whole.
@@ -55,27 +48,22 @@ class ControlFile:
         InvalidParameterError
             If it is another query's: of other columns, types, workers or matrices.
         """
-        whole = newest_whole(self._paths)
-        if whole is None:
+        lines = self._file.read(owner)
+        if lines is None or len(lines) != 2:
             return None
-        target, _, remembered = whole.lines
-        if target != self._target:
-            expected = f"the folder of a query with {self._target}"
-            hint = "each query needs a folder of its own; with another one it learns anew"
-            raise InvalidParameterError(owner, "plan_path", expected, target, hint=hint)
         try:
-            return CostControl.restored(self._workers, self._matrices, b64decode(remembered))
+            return CostControl.restored(self._workers, self._matrices, b64decode(lines[1]))
         except DamagedMessageError:
             return None
 
     def write(self, control: CostControl) -> None:
         """Put it in force for the tasks that start from now on."""
         sent, remembered = control.control().to_bytes(), control.to_bytes()
-        self._pair.write([self._target, *(b64encode(part).decode() for part in (sent, remembered))])
+        self._file.write([b64encode(part).decode() for part in (sent, remembered)])
 
     def damaged(self) -> list[str]:
         """Return the names of the files that are not, or no longer, as they were written."""
-        return self._pair.damaged()
+        return self._file.damaged()
 
 
 def _target(

@@ -1,20 +1,14 @@
 """Route rows to the worker with the least estimated work: one scheduler a source."""
 
-from collections.abc import Iterator
-from typing import Any
-
-import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.functions import arrow_udf
 
-from unskew.hashing import identities
 from unskew.spark._row_dealer import RowDealer
-from unskew.spark._shipping import shipped
 from unskew.spark._task import partition_number
 from unskew.spark.cost_messages import ControlSource, Matrices
 from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.placement import free_names
+from unskew.spark.routing_step import Router, routed_column
 
 
 def scheduled_worker(
@@ -22,31 +16,22 @@ def scheduled_worker(
 ) -> Column:
     """Return the worker (int) of each row; a task schedules its own rows alone.
 
-    Eight bytes a row go to Python and four come back. Executors need unskew.
-
     Parameters
     ----------
     identity
-        A column of what `keys.identity` returns for the columns that the cost depends on.
+        Of the columns that the cost depends on; a column of its own, as for `routed_column`.
     workers, matrices
         As for `cost_control.CostControl`.
     source
         Where a task finds the schedule when it begins; rows are dealt in turn where there is none.
     """
 
-    def route(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
+    def start() -> Router:
         control = source.read()
         schedule = None if control is None else control.schedule
-        dealer = RowDealer(workers, matrices, schedule, source=partition_number())
-        for batch, _ in batches:
-            yield pa.array(dealer.deal(identities(batch)))
+        return RowDealer(workers, matrices, schedule, source=partition_number()).deal
 
-    # Rows that come in another order go elsewhere: not deterministic, and evaluated once a row.
-    make: Any = arrow_udf  # its overloads want the kind by name, and then it warns: hints suffice
-    udf = make(shipped(route), "int").asNondeterministic()
-    # Given twice, and sent once: the optimiser would put what is used but once back in its place.
-    worker: Column = udf(identity, identity)
-    return worker
+    return routed_column(identity, start)
 
 
 def place_by_schedule(

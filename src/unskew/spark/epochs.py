@@ -20,7 +20,8 @@ class Epoch:
         Spark's names for the query, its run, and the number of the micro-batch.
     version
         The plan that the rows followed; 0 for plain hashing, before there was one, and −1 where
-        no plan file was whole. Of a schedule by costs: the number of the round that made it.
+        no plan file was whole. Of a schedule by costs: the number of the round that made it. Where
+        rows are weighed by costs: how many micro-batches those were learned from.
     rows, loads
         Rows of the micro-batch, and of each worker; exact.
     imbalance

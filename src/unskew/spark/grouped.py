@@ -75,17 +75,17 @@ def group_by(
     plan, learn, seed
         As in `balance`.
     plan_path
-        For a stream with a scheme that learns: the folder where the query keeps the plans that it
-        learns while it runs, and a record of its loads (see `balance_stream`).
+        For a stream with a scheme that learns: the folder where the query keeps the plans, or
+        costs, that it learns while it runs, and a record of its loads (see `balance_stream`).
     loads
         Told what the workers of a batch job got and did, after an action; see `Loads`.
     weight
         ``measured``: even out the time that workers are busy with the calls of `apply` or
         `apply_in_arrow`, where rows of some keys cost more than others; by default, rows. For
-        ``wrap``, ``distribution-aware``, ``popularity`` and, in a batch, ``partial-key``. In a
-        batch, calls for a sample of at most a twentieth of the rows are timed first, in a job
-        that runs at once; its results are thrown away, so these rows are worked on twice. A
-        stream needs ``plan_path`` and learns from what each micro-batch took.
+        ``wrap``, ``distribution-aware``, ``popularity`` and ``partial-key``. In a batch, calls
+        for a sample of at most a twentieth of the rows are timed first, in a job that runs at
+        once; its results are thrown away, so these rows are worked on twice. A stream needs
+        ``plan_path`` and learns from what each micro-batch took.
 
     Examples
     --------

@@ -7,7 +7,8 @@ from unskew.hashing import Ids
 from unskew.sketches.cost_sketch import CostSketch
 
 _EPSILON, _DELTA = 0.001, 0.05
-_LOWEST = 1e-6  # rows that weigh nothing would all go to one worker
+LOWEST = 1e-6
+"""Rows that weigh nothing would all go to one worker."""
 
 
 class KeyCosts:
@@ -42,4 +43,4 @@ class KeyCosts:
         mean = self._sketch.mean
         if mean <= 0.0:
             return np.ones(ids.size)
-        return np.maximum(self._sketch.estimate_many(ids) / mean, _LOWEST)
+        return np.maximum(self._sketch.estimate_many(ids) / mean, LOWEST)

@@ -2,7 +2,6 @@
 
 import itertools
 from pathlib import Path
-from typing import NamedTuple
 
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
@@ -16,6 +15,7 @@ from unskew.spark.compiled_routing import slot_column
 from unskew.spark.keys import By, check_by, identity
 from unskew.spark.lost_executors import warn_if_unchecked
 from unskew.spark.observing import hot_counts, place_column, place_counts
+from unskew.spark.placed_stream import PlacedStream
 from unskew.spark.placement import check_deal_by, free_names
 from unskew.spark.plan_listener import WORK_SUFFIX, follow
 from unskew.spark.plan_loop import NO_PLAN, PlanLoop
@@ -23,7 +23,8 @@ from unskew.spark.plan_makers import PlanMaker
 from unskew.spark.routing_tables import with_planned_worker
 from unskew.spark.row_contents import content_position, likely_columns
 from unskew.spark.saved_plans import check_local_path, key_types
-from unskew.spark.schemes import grouping_for
+from unskew.spark.schemes import grouping_for, runs_online
+from unskew.spark.weighed_stream import weigh_stream
 
 _SEED = 1
 _numbers = itertools.count(1)
@@ -98,16 +99,6 @@ def balance_stream(
     ).df
 
 
-class PlacedStream(NamedTuple):
-    """A stream whose rows are placed, and where to tell what its workers did."""
-
-    df: DataFrame
-    work_observation: str
-    """The name to `observe` under, as the text column ``busy``, what work steps measured."""
-    timing: Timing | None = None
-    """How work steps are to time the keys, if plans are made by that."""
-
-
 def place_stream(
     df: DataFrame,
     by: By,
@@ -122,8 +113,9 @@ def place_stream(
 ) -> PlacedStream:
     """Do what `balance_stream` does, for operators that time their own work.
 
-    Where plans are to be made ``by_busy_time``, rows have the identity of their key as one more
-    column, the last one, and the payload of a work step has to tell what its keys took.
+    Where rows are to be placed ``by_busy_time``, they have the identity of their key as one more
+    column, the last one, and the payload of a work step has to tell what its keys took. Only then
+    may the scheme be one that decides row by row: without costs it has nothing to learn.
     """
     workers = check_int("balance_stream", "workers", workers, minimum=1)
     threshold = check_real("balance_stream", "threshold", threshold, minimum=0)
@@ -132,9 +124,11 @@ def place_stream(
             "balance_stream", "df", "a stream", "a batch DataFrame", hint="see balance"
         )
     scheme = grouping_for(fixed(grouping, SPLITTING[0]), workers, seed=seed)
-    maker = PlanMaker("balance_stream", scheme)
     folder = check_local_path("balance_stream", "plan_path", plan_path)
     columns = check_by(df, by)
+    if by_busy_time and runs_online(scheme):
+        return weigh_stream(df, columns, scheme, owner="group_by", folder=folder)
+    maker = PlanMaker("balance_stream", scheme)
     position = _position(df, columns, deal_by)
     loop = PlanLoop(
         folder,

@@ -46,7 +46,7 @@ def check_weight(
             "weight",
             "left out on a stream without plan_path",
             weight,
-            hint="with plan_path wrap, distribution-aware and popularity learn what keys cost",
+            hint="with plan_path the query learns what keys cost while it runs",
         )
     return True
 
