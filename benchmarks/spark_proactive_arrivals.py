@@ -57,6 +57,8 @@ def main(seconds: int = SECONDS, rounds: int = ROUNDS, percent_busy: int = PERCE
         # Small files are read by several tasks: each of them schedules alone.
         "spark.sql.files.openCostInBytes": 0,
         "spark.sql.files.minPartitionNum": SOURCES,
+        # For all of them: through TCP, Python workers that had a pause are held up by 40 ms.
+        "spark.python.unix.domain.socket.enabled": True,
     }
     spark = us.session(master="local[8]", **config)
     spark.sparkContext.setLogLevel("ERROR")
