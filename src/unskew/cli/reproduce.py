@@ -52,7 +52,10 @@ def reproduce(
     jobs: Annotated[
         int,
         typer.Option(
-            "--jobs", "-j", help="Processes that simulate at the same time; Spark has its own."
+            "--jobs",
+            "-j",
+            help="Processes that simulate at the same time, at low priority; with more than one, "
+            "beside the figures on Spark.",
         ),
     ] = 1,
     report: Annotated[

@@ -19,17 +19,13 @@ def answer_at_once() -> int:
     acknowledged (Nagle's algorithm). That, Linux holds back for 40 ms, in the hope of an answer
     that could carry it; but the worker cannot answer half a message. So every task with Python
     lasts 40 ms longer than it takes. The setting lasts for a while only: call this in every task.
+    What comes before a step begins, after a pause of the worker, is still held back.
 
     Returns
     -------
     int
         How many connections it was set for, those of a worker to its Spark and no others; 0 where
         the system has no such setting, or Spark uses other sockets.
-
-    Examples
-    --------
-    >>> isinstance(answer_at_once(), int)
-    True
     """
     if _OPTION is None or not _OPEN.is_dir():
         return 0
