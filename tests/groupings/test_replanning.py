@@ -73,11 +73,21 @@ def test_settling_never_makes_the_fullest_fuller_and_moves_nothing_within_the_sl
     amounts = np.array(loads)
     places = np.random.default_rng(seed).integers(0, n_workers, amounts.size).astype(np.int32)
     room = amounts.sum() / n_workers
-    settled = settle(amounts, places, np.ones(n_workers), room=room, slack=slack)
+    settled = settle(
+        amounts, places, np.ones(n_workers), rooms=np.full(n_workers, room), slack=slack
+    )
     before = sums_of(amounts, places, n_workers)
     assert sums_of(amounts, settled, n_workers).max() <= before.max() + 1e-6
     if before.max() <= room + slack:
         assert np.array_equal(settled, places)
+
+
+def test_what_a_worker_lacks_is_room_and_the_emptiest_gets_what_another_has_too_much() -> None:
+    loads, places = np.array([4.0, 4.0, 4.0, 4.0]), np.array([0, 0, 0, 1], np.int32)
+    lacking = settle(loads, places, np.ones(3), rooms=np.array([12.0, 6.0, 6.0]), slack=1.0)
+    assert lacking.tolist() == [0, 0, 0, 1]
+    crowded = settle(loads, places, np.ones(3), rooms=np.array([6.0, 11.0, 6.0]), slack=1.0)
+    assert crowded.tolist() == [1, 0, 0, 1]  # worker 1 has 7 to go, worker 2 has 6
 
 
 @settings(deadline=None)
@@ -101,7 +111,7 @@ def test_joining_gives_one_piece_an_item_and_worker_and_loses_nothing(
 def test_keys_stay_where_they_are_while_that_is_even_enough() -> None:
     old = plan_with([7, 9], pieces_from([[(0, 5.0), (1, 5.0)], [(2, 5.0)]]))
     flow = Flow(np.array([9, 7], np.uint64), np.array([6.0, 9.0]))
-    cut = repour(flow, old, np.array([0, 0, 0, 5.0, 5.0, 5.0]), np.ones(6), slack=2.0)
+    cut = repour(flow, old, np.array([0, 0, 0, 5.0, 5.0, 5.0]), np.ones(6), slack=np.full(6, 2.0))
     assert sorted(zip(cut.owners.tolist(), cut.workers.tolist(), strict=True)) == [
         (0, 2),
         (1, 0),
@@ -112,7 +122,7 @@ def test_keys_stay_where_they_are_while_that_is_even_enough() -> None:
 def test_only_what_is_too_much_is_laid_into_the_gaps() -> None:
     old = plan_with([7], pieces_from([[(0, 5.0), (1, 5.0)]]))
     flow = Flow(np.array([7], np.uint64), np.array([20.0]))
-    cut = repour(flow, old, np.array([0, 0, 0, 6.0, 6.0, 6.0]), np.ones(6), slack=0.5)
+    cut = repour(flow, old, np.array([0, 0, 0, 6.0, 6.0, 6.0]), np.ones(6), slack=np.full(6, 0.5))
     pieces = joined(cut, 1)
     level = 38 / 6
     assert set(pieces.workers[pieces.loads > 0.4].tolist()) >= {0, 1, 2}

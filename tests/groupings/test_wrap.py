@@ -15,6 +15,7 @@ from unskew.groupings.popularity import Popularity
 from unskew.groupings.wrap import Wrap
 from unskew.metrics import imbalance_percent
 from unskew.simulator.loads import simulate
+from unskew.streams import parse_stream
 from unskew.streams.drift import drift
 from unskew.streams.zipf import zipf
 
@@ -168,6 +169,13 @@ def test_keys_that_bring_next_to_nothing_leave_every_plan_whole() -> None:
         grouping.learn(ids).build()
         assert np.diff(grouping.plan.pieces.starts).min(initial=1) > 0
         assert imbalance_percent(np.bincount(grouping.route_many(ids), minlength=50)) < 20
+
+
+def test_chance_alone_gives_keys_few_new_places_over_many_plans() -> None:
+    stream = parse_stream("countries-half:skew=80,messages=500000", seed=3)
+    result = simulate(Wrap(20, seed=1), stream, sources=5, epoch=5_000)
+    assert result.imbalance_percent < 1
+    assert result.replication < 10  # of the 20 places that a hundred plans could have given it
 
 
 def test_slow_drift_adds_up_until_it_counts() -> None:

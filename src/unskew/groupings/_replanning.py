@@ -47,7 +47,7 @@ class Cut(NamedTuple):
 
 
 def settle(
-    loads: Loads, places: NDArray[np.int32], capacity: Loads, *, room: float, slack: float
+    loads: Loads, places: NDArray[np.int32], capacity: Loads, *, rooms: Loads, slack: float
 ) -> NDArray[np.int32]:
     """Return ``places`` with few items moved, so that no worker is over its limit for long.
 
@@ -57,8 +57,8 @@ def settle(
         What each item brings, and its worker.
     capacity
         How much each worker can do.
-    room
-        What a worker should have at most, times its capacity.
+    rooms
+        What each worker should have at most, over its capacity.
     slack
         By how much it may exceed that before items are moved away: largest first, as long as one
         does more good here than harm there.
@@ -66,18 +66,18 @@ def settle(
     Examples
     --------
     >>> loads, places = np.array([5.0, 4.0, 3.0, 1.0]), np.array([0, 0, 0, 1], np.int32)
-    >>> settle(loads, places, np.ones(2), room=7.0, slack=1.0).tolist()
+    >>> settle(loads, places, np.ones(2), rooms=np.full(2, 7.0), slack=1.0).tolist()
     [1, 0, 0, 1]
-    >>> settle(loads, places, np.ones(2), room=7.0, slack=5.0).tolist()
+    >>> settle(loads, places, np.ones(2), rooms=np.full(2, 7.0), slack=5.0).tolist()
     [0, 0, 0, 1]
     """
     settled = places.copy()
     levels = sums_of(loads, places, capacity.size) / capacity
-    crowded = np.flatnonzero(levels > room + slack)
-    for worker in crowded[np.argsort(-levels[crowded], kind="stable")]:
+    crowded = np.flatnonzero(levels > rooms + slack)
+    for worker in crowded[np.argsort((rooms - levels)[crowded], kind="stable")]:
         own = np.flatnonzero(settled == worker)
         own = own[np.argsort(-loads[own], kind="stable")]
-        _move_away(loads, own, settled, int(worker), capacity, levels, room)
+        _move_away(loads, own, settled, int(worker), capacity, levels, rooms)
     return settled
 
 
@@ -89,23 +89,24 @@ def _move_away(
     worker: int,
     capacity: Loads,
     levels: Loads,
-    room: float,
+    rooms: Loads,
 ) -> None:
+    room = rooms[worker]
     for item in own:
         if levels[worker] <= room or loads[item] <= 0.0:
             return
-        other = np.argmin(levels)
+        other = np.argmin(levels - rooms)
         here, there = loads[item] / capacity[worker], loads[item] / capacity[other]
         # Not below the room by more than it was above, and not only to trade places.
         if levels[worker] - here < room - (levels[worker] - room) / 2:
             continue
-        if levels[other] + there < levels[worker]:
+        if levels[other] - rooms[other] + there < levels[worker] - room:
             places[item] = other
             levels[worker] -= here
             levels[other] += there
 
 
-def repour(flow: Flow, old: Plan, placed: Loads, capacity: Loads, *, slack: float) -> Cut:
+def repour(flow: Flow, old: Plan, placed: Loads, capacity: Loads, *, slack: Loads) -> Cut:
     """Return pieces of the flowing keys: the old ones where they can carry the load.
 
     Parameters
@@ -159,13 +160,13 @@ def _kept_pieces(flow: Flow, old: Plan) -> Pieces:
 
 @compiled
 def _take_excess(
-    pieces: Pieces, capacity: Loads, levels: Loads, level: float, slack: float, left: Loads
+    pieces: Pieces, capacity: Loads, levels: Loads, level: float, slack: Loads, left: Loads
 ) -> None:
     """Take from crowded workers what is above the common level, and add it to ``left``."""
     for item in range(pieces.starts.size - 1):
         for piece in range(pieces.starts[item], pieces.starts[item + 1]):
             worker = pieces.workers[piece]
-            if levels[worker] > level + slack:
+            if levels[worker] > level + slack[worker]:
                 taken = min((levels[worker] - level) * capacity[worker], pieces.loads[piece])
                 pieces.loads[piece] -= taken
                 levels[worker] -= taken / capacity[worker]

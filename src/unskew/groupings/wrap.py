@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
 from unskew.groupings._chain import chain_rooms
+from unskew.groupings._forest import fewer_pieces, linked
 from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings._replanning import Cut, Flow, joined, owners_of, repour, settle
 from unskew.groupings._shrinking import known_loads
@@ -217,20 +218,24 @@ class Wrap(PlannedGrouping):
         return places, self._limited(cut, flow, self.min_piece * float(levels.mean()))
 
     def _changed(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
-        """Return the present plan with what the loads ask for changed."""
+        """Return the present plan with what the loads ask for changed.
+
+        What a worker lacks so far is room for more. What it has too much is left to the flowing
+        keys that reach it. New pieces arise where more than chance asks for them: one standard
+        deviation over the whole run; since the last plan, in which chance evens out, what it makes
+        of the worst worker.
+        """
         capacity = self._capacities
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
         slack = self._slack(level)
-        places = settle(rest, self.plan.slot_workers, capacity, room=level, slack=slack)
-        placed = sums_of(rest, places, self.n_workers)
-        there = placed + self._behind(level)
-        smallest = self.min_piece * level
-        cut = repour(flow, self.plan, there, capacity, slack=slack)
-        pieces = self._limited(cut, flow, smallest)
-        if pieces.workers.size - flow.ids.size <= self.n_workers - 1:
-            return places, pieces
-        giants = self._cut_giants(flow, there, level)
-        return places, self._end_to_end(flow, giants, there, level)
+        ahead, by_chance = self._ahead(level)
+        rooms = level + np.maximum(-ahead, 0) / capacity
+        places = settle(rest, self.plan.slot_workers, capacity, rooms=rooms, slack=slack)
+        there = sums_of(rest, places, self.n_workers) + ahead
+        tolerated = np.where(by_chance, np.maximum(ahead, 0) / capacity, 0.0)
+        tolerated += slack * _largest_deviate(self.n_workers)
+        cut = repour(flow, self.plan, there, capacity, slack=tolerated)
+        return places, self._limited(cut, flow, self.min_piece * level)
 
     def _whole(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
         """Return a plan that cuts no key: slots and keys are placed, or stay, as they are."""
@@ -239,7 +244,13 @@ class Wrap(PlannedGrouping):
         if self.is_built:
             level = float(loads.sum() / capacity.sum())
             before = np.concatenate((self._whole_places(flow.ids), self.plan.slot_workers))
-            places = settle(loads, before, capacity, room=level, slack=self._slack(level))
+            places = settle(
+                loads,
+                before,
+                capacity,
+                rooms=np.full(self.n_workers, level),
+                slack=self._slack(level),
+            )
         else:
             places = longest_first(loads, self.n_workers, capacity=capacity)
             unknown = np.flatnonzero(loads == 0)  # to those that are not full already
@@ -282,6 +293,10 @@ class Wrap(PlannedGrouping):
         return self._limited(giants.and_also(cut), flow, self.min_piece * level)
 
     def _limited(self, cut: Cut, flow: Flow, smallest: float) -> Pieces:
+        """Return pieces through which load flows to all workers, and no more than these take."""
+        pieces = linked(joined(cut, flow.ids.size), self.n_workers)
+        pieces = fewer_pieces(pieces, self.n_workers)
+        cut = Cut(owners_of(pieces), pieces.workers, pieces.loads)
         return joined(cut, flow.ids.size, smallest=smallest, most=self.max_replicas)
 
     def _flowing(self, hot: Flow, total: float) -> NDArray[np.bool_]:
@@ -315,14 +330,20 @@ class Wrap(PlannedGrouping):
         by_chance = float(np.sqrt(self._sum_of_squares / self.n_workers))
         return max(self.tolerance * level, by_chance)
 
-    def _behind(self, level: float) -> Loads:
-        """Return what each worker has received too much so far, at most half a worker's share."""
+    def _ahead(self, level: float) -> tuple[Loads, NDArray[np.bool_]]:
+        """Return what each worker has received too much, and whether chance explains it.
+
+        At most half a worker's share counts, so that no plan is made for the past alone.
+        """
         if self._received is None:
-            return np.zeros(self.n_workers)
-        fair = self._capacities * (self._received.sum() / self._capacities.sum())
-        most = 0.5 * level * self._capacities
-        behind: Loads = np.clip(self._received - fair, -most, most)
-        return behind
+            return np.zeros(self.n_workers), np.ones(self.n_workers, bool)
+        capacity = self._capacities
+        fair = capacity * (self._received.sum() / capacity.sum())
+        noise = self._sum_of_squares / (level * capacity.sum()) if level > 0 else 1.0
+        ahead = self._received - fair
+        by_chance = ahead <= np.sqrt(noise * fair)
+        most = 0.5 * level * capacity
+        return np.clip(ahead, -most, most), by_chance
 
     @property
     def _capacities(self) -> Loads:
@@ -334,6 +355,15 @@ def _checked_capacity(capacity: Sequence[float], n_workers: int) -> tuple[float,
     if not checked.min() > 0:
         raise InvalidParameterError("Wrap", "capacity", "numbers above 0", capacity)
     return tuple(checked.tolist())
+
+
+def _largest_deviate(n_workers: int) -> float:
+    """Return how far, in standard deviations, the worst of the workers is off by chance.
+
+    >>> 2.4 < _largest_deviate(20) < 2.5
+    True
+    """
+    return max(1.0, float(np.sqrt(2 * np.log(n_workers))))
 
 
 def _in_proportion(count: int, capacity: Loads) -> Workers:
