@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from py4j.java_gateway import JavaClass, is_instance_of
+from py4j.java_gateway import JavaClass, is_instance_of  # type: ignore[import-untyped]  # no hints
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
