@@ -35,10 +35,17 @@ types: $(STAMP)
 layers: $(STAMP)
 	$(BIN)/lint-imports
 
-# Each of the many Java processes lives for a minute: what they compile best comes too late.
+# Each of the many Java processes lives for a minute: what they compile best comes too late, and
+# to verify Spark's classes, and those it generates, is a sixth of what they do. The processes keep
+# two cores busy: threads of NumPy would only wait for each other. Memory that NumPy has freed is
+# kept for its next arrays: to get it from the system anew takes longer than most sums over it.
+unit: export JAVA_TOOL_OPTIONS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
+  -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote
+unit: export OMP_NUM_THREADS := 1
+unit: export MALLOC_MMAP_THRESHOLD_ := 67108864
+unit: export MALLOC_TRIM_THRESHOLD_ := 536870912
 unit: $(STAMP)
-	JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" \
-	  $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html
 	$(BIN)/unskew reproduce all --jobs 2 --report results/index.html

@@ -17,11 +17,20 @@ from unskew.spark.local_session import session
 _HERE = Path(__file__).parent
 _PARTITIONS = "spark.sql.shuffle.partitions"
 # States are a folder each. Queries that wait look for files this often, a dozen at a time. Batches
-# without rows, which only forget old windows, give out nothing.
+# without rows, which only forget old windows, give out nothing. Code for a few hundred rows is
+# interpreted: to compile it takes far longer. The same in a batch is compiled.
 _CHEAP = {
     _PARTITIONS: "2",
     "spark.sql.streaming.pollingDelay": "500ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+# Where Hadoop has no native library, Spark's usual way to rename a file of a checkpoint starts a
+# process four times.
+_CHECKPOINTS = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
+    ".checkpointing.FileSystemBasedCheckpointFileManager"
 }
 # "connect" lets tests run through Spark Connect. It is a matter of the whole process: Spark's
 # functions make columns of either kind.
@@ -131,7 +140,7 @@ def run_driver() -> Callable[..., Reports]:
 
 def _classic(warehouse: Path) -> SparkSession:
     static = {"spark.driver.memory": "2g", "spark.sql.warehouse.dir": str(warehouse)}
-    running = session(master="local[2]", app_name="unskew tests", **static)
+    running = session(master="local[2]", app_name="unskew tests", **static, **_CHECKPOINTS)
     running.sparkContext.setLogLevel("ERROR")
     return running
 

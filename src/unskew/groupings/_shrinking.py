@@ -93,15 +93,15 @@ def best_mixture(keys: Loads, seen: Loads, seen_once: Loads, noise: float) -> Mi
     """
     mean = float(seen.sum()) / max(float(keys.sum()), 1.0)
     table = _features(keys, seen, mean)
-    falls = [np.zeros(seen.size), seen_once, seen]
-    for knee in _KNEES:
-        without_row = np.minimum(np.maximum(seen - noise, 0.0), knee * mean * keys)
-        falls.append(seen / noise * (np.minimum(seen, knee * mean * keys) - without_row))
-    wanted = table @ seen - noise * np.stack(falls).sum(axis=1)
+    falls = [0.0, seen_once.sum(), seen.sum()]
+    row_less = np.maximum(seen - noise, 0.0)
+    for knee, up_to in zip(_KNEES, table[3:], strict=True):
+        falls.append((seen / noise * (up_to - np.minimum(row_less, knee * mean * keys))).sum())
+    wanted = table @ seen - noise * np.array(falls)
     coefficients = _least_squares(table, wanted)
     # Keys that a hash spreads more evenly than chance would make it seem that cells which have rows
     # get no more. All that this shows is that they differ by less than chance: not at all.
-    if np.cov(coefficients @ table, seen)[0, 1] <= 0:
+    if (coefficients @ table) @ (seen - seen.mean()) <= 0:  # their covariance
         coefficients = np.concatenate(([seen.mean()], np.zeros(table.shape[0] - 1)))
     return Mixture(coefficients, mean)
 
@@ -115,9 +115,10 @@ def _least_squares(table: NDArray[np.float64], wanted: Loads) -> Loads:
     """
     size = table.shape[1]
     means = table[1:].mean(axis=1)
-    spread = table[1:].std(axis=1)
+    scaled = table[1:] - means[:, None]
+    spread = np.sqrt(np.square(scaled).mean(axis=1))
     spread[spread == 0] = 1.0
-    scaled = (table[1:] - means[:, None]) / spread[:, None]
+    scaled /= spread[:, None]
     target = (wanted[1:] - means * wanted[0]) / spread
     penalty = _PENALTY * np.eye(scaled.shape[0])
     coefficients = np.linalg.solve(scaled @ scaled.T + penalty, target) / spread
@@ -131,8 +132,11 @@ def _features(keys: Loads, seen: Loads, mean: float) -> NDArray[np.float64]:
     Rows count more or less up to the mean of so many keys, and from 1.6 times that on: few keys
     are heavy, so that a count beyond is less likely to be chance.
     """
-    up_to = [np.minimum(seen, knee * mean * keys) for knee in _KNEES]
-    return np.stack((np.ones(seen.size), keys, seen, *up_to))
+    table = np.empty((3 + len(_KNEES), seen.size))
+    table[0], table[1], table[2] = 1.0, keys, seen
+    for knee, up_to in zip(_KNEES, table[3:], strict=True):
+        np.minimum(seen, knee * mean * keys, out=up_to)
+    return table
 
 
 def _sure_loads(summary: SpaceSaving) -> Flow:

@@ -64,13 +64,13 @@ class HashCells:
 
     def keys(self) -> _Floats:
         """Return about how many keys each cell has seen since the last `fade`."""
-        return _keys_for(_set_bits(self._marks[:, 0]))
+        return _KEYS[np.bitwise_count(self._marks[:, 0])]
 
     def keys_seen_once(self) -> _Floats:
         """Return by how much `keys` would fall, in sum, if each row in turn had not been there."""
-        marks = _set_bits(self._marks[:, 0])
-        once = _set_bits(self._marks[:, 0] & ~self._marks[:, 1])
-        return once * (_keys_for(marks) - _keys_for(np.maximum(marks - 1, 0)))
+        once = np.bitwise_count(self._marks[:, 0] & ~self._marks[:, 1])
+        fallen: _Floats = once * _FALLS[np.bitwise_count(self._marks[:, 0])]
+        return fallen
 
     def main_keys(self) -> tuple[Ids, NDArray[np.int64], _Floats]:
         """Return keys that have most of a cell's load, these cells, and the most it can be.
@@ -100,8 +100,8 @@ def _keys_for(marks: NDArray[np.integer]) -> _Floats:
     return keys
 
 
-def _set_bits(words: Ids) -> NDArray[np.int64]:
-    return np.bitwise_count(words).astype(np.int64)
+_KEYS = _keys_for(np.arange(_MARKS + 1))
+_FALLS = np.diff(_KEYS, prepend=0.0)  # with a mark less
 
 
 @compiled

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from unskew.spark._java_lookups import look_up_once
 from unskew.spark.epochs import Epoch
 from unskew.spark.plan_loop import Report
 
@@ -100,6 +101,7 @@ def _listener_of(spark: SparkSession) -> "PlanListener":
     with _lock:
         listener = _listeners.get(spark)
         if listener is None:
+            look_up_once()
             listener = _listeners[spark] = PlanListener()
             spark.streams.addListener(listener)
         return listener
