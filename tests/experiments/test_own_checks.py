@@ -27,21 +27,28 @@ def verdicts(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> dict[str
     return {judged["name"]: judged["holds"] for judged in experiment.judge(Rows(rows))}
 
 
-def even_rows(workers: int = 100, learn: float = 0.2, **changes: Any) -> list[dict[str, Any]]:
-    """One setting that keeps every promise: 1,000 keys, wrap and two others that split keys."""
+def even_rows(
+    workers: int = 100, learn: float = 0.2, plans: int = 0, **changes: Any
+) -> list[dict[str, Any]]:
+    """One setting that keeps every promise: 1,000 keys, wrap and two others, one of which splits.
+
+    Where plans follow the first one there is only wrap.
+    """
     setting = {"stream": "LN1", "workers": workers, "learn": learn, "draw": 0, "keys": 1000}
+    setting["plans"] = plans
     sizes = {"learned": int(1e7 * learn), "messages": int(1e7 * (1 - learn))}
     wrap = {"scheme": "wrap", "imbalance": 0.9, "replication": 1.05, "memory": 1050}
     shuffle = {"scheme": "shuffle", "imbalance": 0.0, "replication": 9.0, "memory": 9000}
     key = {"scheme": "key", "imbalance": 80.0, "replication": 1.0, "memory": 1000}
-    return [{**setting, **sizes, **each} for each in ({**wrap, **changes}, shuffle, key)]
+    schemes = ({**wrap, **changes}, shuffle, key)[: 1 if plans else 3]
+    return [{**setting, **sizes, **each} for each in schemes]
 
 
-BOTH = [*even_rows(), *even_rows(learn=0.5)]
+ALL = [*even_rows(), *even_rows(learn=0.5), *even_rows(plans=40)]
 
 
 def test_rows_that_keep_every_limit_hold_every_claim_on_wrap() -> None:
-    assert all(verdicts(WRAP_EVEN, BOTH).values())
+    assert all(verdicts(WRAP_EVEN, ALL).values())
 
 
 @pytest.mark.parametrize(
@@ -64,13 +71,24 @@ def test_rows_that_keep_every_limit_hold_every_claim_on_wrap() -> None:
         pytest.param(
             {"imbalance": 1.1, "learn": 0.5}, {"one-percent-as-many"}, id="learned from as many"
         ),
+        pytest.param(
+            {"imbalance": 3.1, "plans": 40, "memory": 1100},
+            {"one-percent-following", "three-percent-following"},
+            id="uneven though plans follow; W − 1 is a promise for one plan",
+        ),
     ],
 )
 def test_one_setting_contradicts_the_claims_that_it_breaks_and_no_other(
     changed: dict[str, Any], contradicted: set[str]
 ) -> None:
-    found = verdicts(WRAP_EVEN, [*BOTH, *_another_stream(changed)])
+    found = verdicts(WRAP_EVEN, [*ALL, *_another_stream(changed)])
     assert {name for name, holds in found.items() if not holds} == contradicted
+
+
+def test_places_that_add_up_over_plans_are_held_against_those_that_split() -> None:
+    found = verdicts(WRAP_EVEN, [*even_rows(), *even_rows(plans=40, replication=9.0)])
+    assert not found["replication-following"]
+    assert found["replication"]
 
 
 def _another_stream(changed: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import shlex
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +29,13 @@ from unskew.experiments.spec import ENGINES, SIZES, SPARK, Experiment
 
 _MOST_ROWS_SHOWN = 60
 _GIVES_WAY = 10
+# All cores have their process: NumPy's threads would only wait for each other, busily. Memory that
+# was freed is kept for the next arrays: to get it anew takes longer than most sums over it.
+_FOR_EACH_PROCESS = {
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(64 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
+}
 
 Finished = list[tuple[dict[str, Any], Rows]]
 
@@ -189,10 +196,24 @@ def _pool(jobs: int) -> Iterator[Executor | None]:
         yield None
         return
     # Not forked: a process with Numba's or Arrow's threads cannot be copied safely.
-    with ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_process
-    ) as pool:
+    spawning = multiprocessing.get_context("spawn")
+    with (
+        _defaults_in_environment(_FOR_EACH_PROCESS),
+        ProcessPoolExecutor(jobs, mp_context=spawning, initializer=_start_process) as pool,
+    ):
         yield pool
+
+
+@contextmanager
+def _defaults_in_environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Let processes that are started meanwhile find what the user has not set otherwise."""
+    missing = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
 
 
 def _start_process() -> None:

@@ -8,7 +8,7 @@ SOURCES = 5
 KEYS = 100_000
 PHASES = 10
 """How many sets of hot keys a drifting stream has, one after the other."""
-_UNSEEN = 1000
+_UNSEEN = 2000
 """Added to the seed: `wrap` and `auto` were developed on streams with small ones."""
 
 STEADY = [f"zipf-{z}" for z in (0.1, 0.3, 0.5, 0.8, 1.0, 1.2, 1.4, 1.6, 2.0)] + ["LN1", "LN2"]
@@ -19,7 +19,7 @@ def unseen(seed: int) -> int:
     """Return a seed with which nothing was developed.
 
     >>> unseen(0)
-    1000
+    2000
     """
     return seed + _UNSEEN
 

@@ -5,18 +5,19 @@ from itertools import product
 
 from unskew.errors import InvalidParameterError
 from unskew.experiments.figure import Curve, Figure, Panel, lines
-from unskew.experiments.measuring import loads_of
 from unskew.experiments.own_checks.workloads import KEYS, SOURCES, STEADY, stream_of, unseen
 from unskew.experiments.own_checks.wrap_promises import (
     CLAIMS,
     LEARNED,
     LEARNED_AS_MANY,
+    PLANS,
     WRAP,
     worst_and_mean,
 )
 from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import SIMULATION, Experiment, Parameters, Unit
 from unskew.groupings.registry import GROUPINGS, make_grouping
+from unskew.simulator.loads import simulate
 
 _DRAWS = 3
 """Streams on which wrap is measured in each setting; the others are on the first of them."""
@@ -40,6 +41,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
             "workers": workers,
             "messages": reading["messages"],
             "learn": reading["learn"],
+            "plans": reading["plans"],
         }
         for reading in parameters["readings"]
         for stream, workers in product(reading["streams"], reading["workers"])
@@ -66,20 +68,22 @@ def others_for(workers: int) -> list[str]:
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     runs = [(WRAP, draw) for draw in range(_DRAWS)]
-    if unit["learn"] == LEARNED:
+    if unit["learn"] == LEARNED and not unit["plans"]:
         runs += [(name, 0) for name in others_for(unit["workers"])]
     return [_measured(unit, scheme, draw, unseen(seed) + draw) for scheme, draw in runs]
 
 
 def _measured(unit: Unit, scheme: str, draw: int, seed: int) -> Row:
     stream = stream_of(unit["stream"], unit["messages"], seed)
-    result = loads_of(
-        scheme, unit["workers"], stream, seed=seed, sources=SOURCES, learn=unit["learn"]
-    )
+    grouping = make_grouping(scheme, unit["workers"], seed=seed)
+    measured = unit["messages"] * (1 - unit["learn"])
+    epoch = int(measured / unit["plans"]) if unit["plans"] else None
+    result = simulate(grouping, stream, sources=SOURCES, learn=unit["learn"], epoch=epoch)
     return {
         "stream": unit["stream"],
         "workers": unit["workers"],
         "learn": unit["learn"],
+        "plans": unit["plans"],
         "learned": result.learned_messages,
         "messages": result.messages,
         "scheme": scheme,
@@ -93,7 +97,7 @@ def _measured(unit: Unit, scheme: str, draw: int, seed: int) -> Row:
 
 def _figure(rows: Rows) -> Figure:
     panels = []
-    here = rows.where(learn=LEARNED)
+    here = rows.where(learn=LEARNED, plans=0)
     for stream in (name for name in _PANELS if name in here.distinct("stream")):
         curves = lines(
             [
@@ -121,21 +125,30 @@ WRAP_EVEN = Experiment(
     runs_on=SIMULATION,
     data=f"synthetic: Zipf with {KEYS:,} keys, LN1, LN2; {SOURCES} sources; seeds that wrap was "
     "not developed on; a fifth of the rows is learned from and not measured, in a second reading "
-    "as many rows as are then measured",
+    f"as many rows as are then measured; in a third, {PLANS} plans follow the first one",
     sizes={
         "smoke": {
             "readings": [
                 {
                     "messages": 800_000,
                     "learn": LEARNED,
+                    "plans": 0,
                     "streams": ["zipf-0.3", "LN2"],
                     "workers": [10, 50],
                 },
                 {
                     "messages": 2_020_000,
                     "learn": LEARNED_AS_MANY,
+                    "plans": 0,
                     "streams": ["zipf-0.1"],
                     "workers": [10, 101],
+                },
+                {
+                    "messages": 800_000,
+                    "learn": LEARNED,
+                    "plans": PLANS,
+                    "streams": ["zipf-0.3"],
+                    "workers": [10, 50],
                 },
             ]
         },
@@ -144,14 +157,23 @@ WRAP_EVEN = Experiment(
                 {
                     "messages": 10_000_000,
                     "learn": LEARNED,
+                    "plans": 0,
                     "streams": STEADY,
                     "workers": [5, 10, 50, 100, 500, 1000],
                 },
                 {
                     "messages": 20_000_000,
                     "learn": LEARNED_AS_MANY,
+                    "plans": 0,
                     "streams": ["zipf-0.1", "zipf-0.3", "zipf-0.5"],
                     "workers": [100, 500, 1000],
+                },
+                {
+                    "messages": 10_000_000,
+                    "learn": LEARNED,
+                    "plans": PLANS,
+                    "streams": ["zipf-0.1", "zipf-0.3", "zipf-0.5", "zipf-0.8", "zipf-1.0"],
+                    "workers": [50, 100, 500, 1000],
                 },
             ]
         },
