@@ -12,6 +12,13 @@ from unskew.experiments.spec import SPARK, Experiment
 _BY_THE_CLOCK = ("002/fig35", "002/fig36")
 """Experiments that measure time, where a claim that is explained away may hold all the same."""
 
+_RED_AT_FULL_SIZE_ONLY = {
+    "own/wrap-even": {"three-percent-as-many"},
+    "own/wrap-drift": {"half-where-uneven"},
+    "own/diagnose": {"imbalance"},
+}
+"""Claims that hold at smoke size, and of which it is said why they do not with more rows."""
+
 
 def simulated(paper: str) -> list[pytest.ParameterSet]:
     """The experiments of a paper that need no engine."""
@@ -30,6 +37,7 @@ def unexpected(experiment: Experiment, out: Path) -> dict[str, str]:
     calibration.keep(calibration.ON_RECORD, out)
     summary, _ = reproduce(experiment, "smoke", seed=0, out=out)
     explained = {claim.name for claim in experiment.claims if claim.explanation}
+    explained -= _RED_AT_FULL_SIZE_ONLY.get(experiment.id, set())
     return {
         judged["name"]: judged["measured"]
         for judged in summary["claims"]

@@ -9,6 +9,7 @@ import pytest
 from tests.experiments.smoke_cases import simulated, unexpected
 
 from unskew.experiments.own_checks.auto_choice import AUTO
+from unskew.experiments.own_checks.diagnosing import DIAGNOSE
 from unskew.experiments.own_checks.workloads import stream_of
 from unskew.experiments.own_checks.wrap_drift import WRAP_DRIFT
 from unskew.experiments.own_checks.wrap_even import WRAP_EVEN
@@ -147,3 +148,32 @@ def test_the_drifting_stream_has_ten_sets_of_hot_keys_whatever_its_length() -> N
     batches = stream_of("drift-2.0", 50_000, seed=1).batches(5_000)
     hottest = {int(np.bincount(batch.keys.astype(np.int64)).argmax()) for batch in batches}
     assert len(hottest) == 10
+
+
+def predicted(imbalance: float, replication: float) -> list[dict[str, Any]]:
+    """One scheme, of which λ = 20 % and a replication of 2 are measured."""
+    setting = {"stream": "LN2", "workers": 5, "scheme": "key", "imbalance": 20, "replication": 2}
+    found = {"predicted_imbalance": imbalance, "predicted_replication": replication}
+    ways = ("all rows", "a fifth of the rows")
+    return [{**setting, **found, "looked_at": way} for way in ways]
+
+
+@pytest.mark.parametrize(
+    ("found", "contradicted"),
+    [
+        pytest.param((21.9, 2.19), set(), id="within 10 %"),
+        pytest.param((22.1, 1.9), {"imbalance"}, id="λ off by more than 10 %, the time by 2 %"),
+        pytest.param((35.0, 2.0), {"imbalance", "time"}, id="the time as well"),
+        pytest.param((20.0, 2.21), {"replication"}, id="replication"),
+    ],
+)
+def test_predictions_are_held_against_what_is_measured(
+    found: tuple[float, float], contradicted: set[str]
+) -> None:
+    names = {name for name, holds in verdicts(DIAGNOSE, predicted(*found)).items() if not holds}
+    assert names == contradicted | {f"{name}-sampled" for name in contradicted}
+
+
+def test_an_imbalance_that_is_chance_is_not_held_against_a_prediction() -> None:
+    even = [{**row, "imbalance": 0.5} for row in predicted(0.9, 2.0)]
+    assert all(verdicts(DIAGNOSE, [*even, *predicted(20.0, 2.0)]).values())
