@@ -9,7 +9,7 @@ import pytest
 from tests.experiments.smoke_cases import simulated, unexpected
 
 from unskew.experiments.own_checks.auto_choice import AUTO
-from unskew.experiments.own_checks.diagnosing import DIAGNOSE
+from unskew.experiments.own_checks.diagnose_predictions import DIAGNOSE
 from unskew.experiments.own_checks.workloads import stream_of
 from unskew.experiments.own_checks.wrap_drift import WRAP_DRIFT
 from unskew.experiments.own_checks.wrap_even import WRAP_EVEN

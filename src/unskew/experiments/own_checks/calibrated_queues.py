@@ -117,7 +117,7 @@ def _batch_is_foreseen(rows: Rows) -> Verdict:
     return _foreseen(rows, "seconds")
 
 
-PREDICTIONS = Experiment(
+CALIBRATED_QUEUES = Experiment(
     id="own/calibration",
     title="What calibrated queues predict, and what Spark then takes",
     runs_on=SPARK,
