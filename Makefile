@@ -36,7 +36,7 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 # Each of the many Java processes lives for a minute: what they compile best comes too late, and
-# to verify Spark's classes, and those it generates, is a sixth of what they do. The processes keep
+# to verify Spark's classes, and those it generates, is an eighth of what they do. The processes keep
 # two cores busy: threads of NumPy would only wait for each other. Memory that NumPy has freed is
 # kept for its next arrays: to get it from the system anew takes longer than most sums over it.
 unit: export JAVA_TOOL_OPTIONS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \

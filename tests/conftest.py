@@ -11,32 +11,18 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.cheap_settings import FEW_STATES, IDLE, INTERPRETED, PARTITIONS, PLAIN_FILES
 
 from unskew.spark.local_session import session
 
 _HERE = Path(__file__).parent
-_PARTITIONS = "spark.sql.shuffle.partitions"
-# States are a folder each. Queries that wait look for files this often, a dozen at a time. Batches
-# without rows, which only forget old windows, give out nothing. Code for a few hundred rows is
-# interpreted: to compile it takes far longer. The same in a batch is compiled.
-_CHEAP = {
-    _PARTITIONS: "2",
-    "spark.sql.streaming.pollingDelay": "500ms",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-# Where Hadoop has no native library, Spark's usual way to rename a file of a checkpoint starts a
-# process four times.
-_CHECKPOINTS = {
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
-    ".checkpointing.FileSystemBasedCheckpointFileManager"
-}
+# What is interpreted here is compiled where the same runs as a batch.
+_CHEAP = {**FEW_STATES, **IDLE, **INTERPRETED}
 # "connect" lets tests run through Spark Connect. It is a matter of the whole process: Spark's
 # functions make columns of either kind.
 _KIND = os.environ.get("UNSKEW_TEST_SESSION", "classic")
 
-_SETTINGS = {_PARTITIONS: "4", "spark.sql.session.timeZone": "UTC"}
+_SETTINGS = {PARTITIONS: "4", "spark.sql.session.timeZone": "UTC"}
 
 # What would give the executors of a program another Python, or modules that they shall not have.
 _NOT_PASSED_ON = ("PYSPARK_PYTHON", "PYTHONPATH")
@@ -62,7 +48,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Two threads, four shuffle partitions, UTC; ANSI as Spark 4 has it: on."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     running = _connected() if _KIND == "connect" else _classic(warehouse)
-    for name, value in _SETTINGS.items():
+    for name, value in (_SETTINGS | PLAIN_FILES).items():
         running.conf.set(name, value)
     yield running
     running.stop()
@@ -86,7 +72,7 @@ def adaptive(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[No
 @pytest.fixture
 def few_partitions(spark: SparkSession) -> Iterator[None]:
     """Let states of streams, a folder each, be few."""
-    with _settings_for_now(spark, {_PARTITIONS: "2"}):
+    with _settings_for_now(spark, FEW_STATES):
         yield
 
 
@@ -140,7 +126,7 @@ def run_driver() -> Callable[..., Reports]:
 
 def _classic(warehouse: Path) -> SparkSession:
     static = {"spark.driver.memory": "2g", "spark.sql.warehouse.dir": str(warehouse)}
-    running = session(master="local[2]", app_name="unskew tests", **static, **_CHECKPOINTS)
+    running = session(master="local[2]", app_name="unskew tests", **static)
     running.sparkContext.setLogLevel("ERROR")
     return running
 
@@ -149,4 +135,7 @@ def _connected() -> SparkSession:
     """Return a session whose server this process starts."""
     os.environ["SPARK_TESTING"] = "1"  # on a free port, since another test may have a server too
     builder: SparkSession.Builder = SparkSession.builder
-    return builder.remote("local[2]").getOrCreate()
+    running = builder.remote("local[2]").getOrCreate()
+    for name, value in INTERPRETED.items():  # the classic session compiles the same queries
+        running.conf.set(name, value)
+    return running

@@ -3,12 +3,17 @@
 Arguments: the folder, and the moment, or ``end`` to run to the end.
 """
 
+import os
 import sys
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.cheap_settings import FEW_STATES, INTERPRETED
 from tests.spark.cluster.driver import report, sorted_rows, work_folder
 from tests.spark.cluster.trap import wait_for
 
@@ -20,12 +25,15 @@ SCHEMA = "user long, id long"
 BATCHES = 5
 
 
-def write_input(spark: SparkSession, folder: Path) -> None:
+def write_input(folder: Path) -> None:
     """Write a file a micro-batch; another user is hot in each, so that each asks for a new plan."""
+    (folder / "in").mkdir()
     for number in range(BATCHES):
-        user = sf.when(sf.col("id") % 2 == 0, sf.lit(1000 + number)).otherwise(sf.col("id") % 101)
-        rows = spark.range(number * 6000, (number + 1) * 6000, numPartitions=1)
-        rows.select(user.alias("user"), "id").write.mode("append").parquet(str(folder / "in"))
+        ids = np.arange(number * 6000, (number + 1) * 6000)
+        path = folder / "in" / f"{number}.parquet"
+        users = np.where(ids % 2 == 0, 1000 + number, ids % 101)
+        pq.write_table(pa.table({"user": users, "id": ids}), path)
+        os.utime(path, (number, number))  # Spark takes them in the order of their times
 
 
 def totals(df: DataFrame) -> DataFrame:
@@ -89,7 +97,7 @@ def result(spark: SparkSession, folder: Path) -> DataFrame:
 def main(spark: SparkSession, folder: Path, moment: str) -> None:
     """Run the stream, and report once it has come to its end."""
     if not (folder / "in").exists():
-        write_input(spark, folder)
+        write_input(folder)
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     stream = reader.parquet(str(folder / "in"))
     grouped = us.group_by(stream, "user", WORKERS, plan_path=folder / "plans")
@@ -104,7 +112,7 @@ def main(spark: SparkSession, folder: Path, moment: str) -> None:
 
 
 if __name__ == "__main__":
-    running = us.session(master="local[2]", spark__sql__shuffle__partitions=4)
+    running = us.session(master="local[2]", **FEW_STATES, **INTERPRETED)
     running.sparkContext.setLogLevel("ERROR")
     stop_when_saved(work_folder(), sys.argv[2])
     main(running, work_folder(), sys.argv[2])

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.cheap_settings import FEW_STATES, INTERPRETED, PLAIN_FILES
 from tests.spark.cluster.driver import report, sorted_rows, work_folder
 from tests.spark.cluster.trap import Trap, trapped, wait_for
 from tests.spark.cluster.trapped_totals import TrappedTotals
@@ -125,6 +126,7 @@ def report_case(
 
 def run_cases(spark: SparkSession) -> None:
     """Run both cases, with an executor that is killed in each."""
-    spark.conf.set(STATE_STORE, ROCKSDB)
+    for name, value in {STATE_STORE: ROCKSDB, **FEW_STATES, **INTERPRETED, **PLAIN_FILES}.items():
+        spark.conf.set(name, value)
     routed_case(spark)
     applied_case(spark)
