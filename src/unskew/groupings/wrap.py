@@ -220,20 +220,22 @@ class Wrap(PlannedGrouping):
     def _changed(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
         """Return the present plan with what the loads ask for changed.
 
-        What a worker lacks so far is room for more. What it has too much is left to the flowing
-        keys that reach it. New pieces arise where more than chance asks for them: one standard
-        deviation over the whole run; since the last plan, in which chance evens out, what it makes
-        of the worst worker.
+        What a worker lacks so far is room for more, and what it has too much leaves it less, if it
+        is more than chance makes of the worst worker. Flowing keys make up for the rest. New pieces
+        of them arise where more than chance asks for it: one standard deviation over the whole
+        run; since the last plan, in which chance evens out, what it makes of the worst worker.
         """
         capacity = self._capacities
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
         slack = self._slack(level)
-        ahead, by_chance = self._ahead(level)
-        rooms = level + np.maximum(-ahead, 0) / capacity
+        ahead, deviations = self._ahead(level)
+        worst = _largest_deviate(self.n_workers)
+        counts = (deviations <= 0) | (deviations > worst)
+        rooms = level - np.where(counts, ahead, 0.0) / capacity
         places = settle(rest, self.plan.slot_workers, capacity, rooms=rooms, slack=slack)
         there = sums_of(rest, places, self.n_workers) + ahead
-        tolerated = np.where(by_chance, np.maximum(ahead, 0) / capacity, 0.0)
-        tolerated += slack * _largest_deviate(self.n_workers)
+        by_chance = (deviations > 0) & (deviations <= 1)
+        tolerated = np.where(by_chance, ahead, 0.0) / capacity + slack * worst
         cut = repour(flow, self.plan, there, capacity, slack=tolerated)
         return places, self._limited(cut, flow, self.min_piece * level)
 
@@ -330,20 +332,20 @@ class Wrap(PlannedGrouping):
         by_chance = float(np.sqrt(self._sum_of_squares / self.n_workers))
         return max(self.tolerance * level, by_chance)
 
-    def _ahead(self, level: float) -> tuple[Loads, NDArray[np.bool_]]:
-        """Return what each worker has received too much, and whether chance explains it.
+    def _ahead(self, level: float) -> tuple[Loads, Loads]:
+        """Return what each worker has received too much, also in standard deviations of chance.
 
         At most half a worker's share counts, so that no plan is made for the past alone.
         """
         if self._received is None:
-            return np.zeros(self.n_workers), np.ones(self.n_workers, bool)
+            return np.zeros(self.n_workers), np.zeros(self.n_workers)
         capacity = self._capacities
         fair = capacity * (self._received.sum() / capacity.sum())
         noise = self._sum_of_squares / (level * capacity.sum()) if level > 0 else 1.0
         ahead = self._received - fair
-        by_chance = ahead <= np.sqrt(noise * fair)
+        deviations = ahead / np.sqrt(np.maximum(noise * fair, np.finfo(float).tiny))
         most = 0.5 * level * capacity
-        return np.clip(ahead, -most, most), by_chance
+        return np.clip(ahead, -most, most), deviations
 
     @property
     def _capacities(self) -> Loads:
