@@ -13,8 +13,7 @@ _BY_THE_CLOCK = ("002/fig35", "002/fig36")
 """Experiments that measure time, where a claim that is explained away may hold all the same."""
 
 _RED_AT_FULL_SIZE_ONLY = {
-    "own/wrap-even": {"three-percent-as-many"},
-    "own/wrap-drift": {"half-where-uneven"},
+    "own/wrap-even": {"one-percent-as-many", "three-percent-as-many"},
     "own/diagnose": {"imbalance"},
 }
 """Claims that hold at smoke size, and of which it is said why they do not with more rows."""

@@ -143,8 +143,8 @@ WRAP_DRIFT = Experiment(
             "at most 0.5 times the better of the two",
             _everywhere,
             "Few workers or little skew: partial-key is within some rows of perfect there, and "
-            "whoever has to learn first cannot be at half of that. Stores: a purchase is many rows "
-            "of one store, so that the last rows say little of the next.",
+            "whoever has to learn first cannot be at half of that. Households and stores: a "
+            "purchase is many rows of one of them, so that the last rows say little of the next.",
         ),
         Claim(
             "half-where-uneven",
@@ -152,8 +152,6 @@ WRAP_DRIFT = Experiment(
             "one).",
             "at most 0.5 times the better of the two",
             _where_uneven,
-            "Stores: a purchase is many rows of one store, so that the last rows say little of "
-            "the next.",
         ),
     ),
 )
