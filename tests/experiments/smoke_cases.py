@@ -14,7 +14,7 @@ _BY_THE_CLOCK = ("002/fig35", "002/fig36")
 
 _RED_AT_FULL_SIZE_ONLY = {
     "own/wrap-even": {"one-percent-as-many", "three-percent-as-many"},
-    "own/diagnose": {"imbalance"},
+    "own/diagnose": {"imbalance", "replication-sampled"},
 }
 """Claims that hold at smoke size, and of which it is said why they do not with more rows."""
 

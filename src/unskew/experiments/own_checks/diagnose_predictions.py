@@ -124,6 +124,10 @@ _CHANCE = (
     "A sample of n rows knows the share of a worker to about √(W / n), and λ is the largest of W "
     "such errors beside what it is to tell."
 )
+_MISSED = (
+    "Of what a sample has not seen only means are known: rare keys (Zipf 2.0), bursts (households) "
+    "and when hot keys change."
+)
 
 DIAGNOSE = Experiment(
     id="own/diagnose",
@@ -155,7 +159,7 @@ DIAGNOSE = Experiment(
         _claim("replication", _ALL, "replication", _REPLICATION),
         _claim("time", _ALL, "time", _TIME),
         _claim("imbalance", _ALL, "imbalance", _IMBALANCE, _LUCK),
-        _claim("replication-sampled", _FIFTH, "replication", _REPLICATION),
+        _claim("replication-sampled", _FIFTH, "replication", _REPLICATION, _MISSED),
         _claim("time-sampled", _FIFTH, "time", _TIME, _CHANCE),
         _claim("imbalance-sampled", _FIFTH, "imbalance", _IMBALANCE, f"{_LUCK} {_CHANCE}"),
     ),
