@@ -13,6 +13,10 @@ _BY_THE_CLOCK = ("002/fig35", "002/fig36")
 """Experiments that measure time, where a claim that is explained away may hold all the same."""
 
 _RED_AT_FULL_SIZE_ONLY = {
+    "000/fig4": {"never-better", "dkg-is-narrow"},
+    "000/fig7": {"mean-and-worst-meet"},
+    "000/fig8": {"nothing-left-to-gain"},
+    "003/fig7": {"withstands-skew"},
     "own/wrap-even": {"one-percent-as-many", "three-percent-as-many"},
     "own/diagnose": {"imbalance", "replication-sampled"},
 }

@@ -113,6 +113,8 @@ FIGURE_4 = Experiment(
             "Universal does no better than DKG's worst result, for 2 and for 5 instances.",
             "no overlap",
             _never_better,
+            "In 200 mappings it holds. Of 10,000 the luckiest of Universal and the unluckiest of "
+            "DKG meet for k = 2 and overlap by one bin of 200 for k = 5.",
         ),
         Claim(
             "universal-spans",
@@ -125,6 +127,8 @@ FIGURE_4 = Experiment(
             "DKG's σ stays in a small interval for both numbers of instances.",
             "extremely small variance",
             _narrow,
+            "The limit, a tenth of Universal's width, is ours. It holds in 200 mappings; the "
+            "extremes of 10,000 lie further apart.",
         ),
     ),
 )
