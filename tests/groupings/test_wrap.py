@@ -178,6 +178,16 @@ def test_chance_alone_gives_keys_few_new_places_over_many_plans() -> None:
     assert result.replication < 10  # of the 20 places that a hundred plans could have given it
 
 
+def test_bursts_that_hide_who_is_ahead_do_not_add_up() -> None:
+    """Ten rows of a key come together, so that no epoch tells by itself which keys are many."""
+    rng = np.random.default_rng(5)
+    shares = rng.pareto(2.0, 2_000) + 1
+    keys = np.repeat(rng.choice(2_000, 20_000, p=shares / shares.sum()), 10)
+    hashed = simulate(KeyGrouping(20), keys)
+    planned = simulate(Wrap(20, seed=1), keys, sources=5, epoch=1_000)
+    assert planned.imbalance_percent < 0.05 * hashed.imbalance_percent
+
+
 def test_slow_drift_adds_up_until_it_counts() -> None:
     rng = np.random.default_rng(4)
     grouping = Wrap(10, tolerance=0.05).learn(rng.integers(0, 2_000, 100_000)).build()

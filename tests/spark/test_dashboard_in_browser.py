@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -27,6 +28,10 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 def state_of(url: str) -> dict[str, Any]:
     with urlopen(url + "api/latest", timeout=20) as answer:  # noqa: S310 (our own server)
         return {each["name"]: each for each in json.load(answer)["groupings"]}
+
+
+def shows_rows(browser: Browser, grouping: str, rows: int) -> bool:
+    return browser.figure(grouping, "total_rows").replace(",", "") == str(rows)
 
 
 def test_two_groupings_of_a_running_stream_are_followed_side_by_side(
@@ -60,11 +65,9 @@ def test_two_groupings_of_a_running_stream_are_followed_side_by_side(
             120,
         )
         browser.wait_for(lambda: "batch 4" in browser.text("#moment"))
-        shown = state_of(watched.url)
-        for name in queries:
-            total = shown[name]["totals"]["rows"]
-            assert browser.figure(name, "total_rows").replace(",", "") == str(total)
-            assert total % ROWS == 0
+        for name, state in state_of(watched.url).items():
+            assert state["totals"]["rows"] % ROWS == 0
+            browser.wait_for(partial(shows_rows, browser, name, state["totals"]["rows"]))
         browser.keep_screenshot("dashboard-spark")
         browser.click('#groupings button[data-name="distribution-aware"]')
         browser.wait_for(lambda: browser.texts(names) == ["wrap"])

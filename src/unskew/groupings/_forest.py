@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled
+from unskew.groupings._replanning import owners_of
 from unskew.scheduling import Loads, Pieces, sums_of
 
 _Marks = NDArray[np.bool_]
@@ -73,9 +74,8 @@ def linked(pieces: Pieces, n_workers: int) -> Pieces:
 
 def _graph(pieces: Pieces) -> tuple[_Numbers, _Numbers]:
     """Return the item of every piece, and the two nodes that it joins."""
-    n_items = pieces.starts.size - 1
-    items: _Numbers = np.repeat(np.arange(n_items), np.diff(pieces.starts))
-    return items, np.stack((items, n_items + pieces.workers.astype(np.int64)))
+    items = owners_of(pieces)
+    return items, np.stack((items, pieces.starts.size - 1 + pieces.workers.astype(np.int64)))
 
 
 @compiled

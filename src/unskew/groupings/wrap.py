@@ -102,7 +102,8 @@ class Wrap(PlannedGrouping):
     A later plan keeps slots and pieces where they are while these can carry what was learned, and
     lays only what is too much for a worker into the gaps of the others. Slow drift is compared
     with the plan that is followed, not with the last epoch, so it adds up until it counts. What
-    workers have received too much so far (`note_loads`) is made up for by the flowing keys.
+    workers have received too much so far (`note_loads`) is made up for by the flowing keys and,
+    where it is more than chance, by slots that move.
     """
 
     name: ClassVar[str] = "wrap"
