@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.sigutils import normalize_signature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,10 +15,30 @@ def compiled(function: F) -> F:
 
     Compiled loops release the GIL. Division follows NumPy: no check for zero in a hot loop.
     """
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast(F, _kept_on_disk(numba.njit(nogil=True, error_model="numpy")(function)))
 
 
 def inlined(function: F) -> F:
     """Compile a small step that other compiled loops take in whole."""
-    decorated = numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-    return cast(F, decorated(function))
+    decorated = numba.njit(nogil=True, error_model="numpy", inline="always")
+    return cast(F, _kept_on_disk(decorated(function)))
+
+
+def _kept_on_disk(dispatcher: Any) -> Any:
+    dispatcher._cache = _CheckedCache(dispatcher.py_func)  # type: ignore[no-untyped-call]
+    return dispatcher
+
+
+class _CheckedCache(FunctionCache):
+    """Numba's files on disk, but never the code for other types than those that are asked for.
+
+    Numba numbers the files of a function as it finds them. Two processes that compile it for
+    different types at the same time may give one number to both: the index then names the types of
+    the one beside the code of the other, which runs, on whatever the bytes mean to it.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled for the types ``sig``, None if that is not to be had."""
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        wanted, _ = normalize_signature(sig)  # type: ignore[no-untyped-call]
+        return found if found is not None and found.signature.args == tuple(wanted) else None

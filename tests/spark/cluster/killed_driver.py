@@ -51,6 +51,7 @@ class Sink:
     def __call__(self, changed: DataFrame, batch: int) -> None:
         """Take a micro-batch."""
         if self._moment == f"plan {batch} saved":  # it is saved while this micro-batch runs
+            _begun(self._folder).touch()
             wait_for(lambda: False)
         self._stop_at(f"before output {batch}", batch)
         changed.write.mode("overwrite").parquet(str(self._folder / "out" / f"batch={batch}"))
@@ -65,15 +66,24 @@ class Sink:
 
 
 def stop_when_saved(folder: Path, moment: str) -> None:
-    """Stop the plan loop when it has saved a plan and not yet put it in force."""
+    """Stop the plan loop when it has saved a plan and not yet put it in force.
+
+    By then the next micro-batch has to have begun: a file that Spark has noted as seen, but not
+    yet as part of a micro-batch, comes into one with the next file after a restart.
+    """
     write = RoutingFile.write
 
     def stopping(file: RoutingFile, routing: Routing) -> None:
         if moment == f"plan {routing.version} saved":
+            wait_for(_begun(folder).exists)
             be_killed(folder)
         write(file, routing)
 
     patch.object(RoutingFile, "write", stopping).start()
+
+
+def _begun(folder: Path) -> Path:
+    return folder / "begun"
 
 
 def is_on_record(folder: Path, batch: int) -> bool:

@@ -23,7 +23,7 @@ def kill_at(moment: str, folder: Path) -> None:
             command, cwd=_ROOT, stdout=output, stderr=output, start_new_session=True
         )
     try:
-        deadline = time.monotonic() + 900
+        deadline = time.monotonic() + 300
         while not (folder / "ready").exists():
             assert driver.poll() is None, log.read_text()[-4000:]
             assert time.monotonic() < deadline, log.read_text()[-4000:]

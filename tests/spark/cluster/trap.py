@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 Batches = Iterator[pa.RecordBatch]
-_PATIENCE = 900.0
+_PATIENCE = 300.0
 
 
 class Visit(NamedTuple):
