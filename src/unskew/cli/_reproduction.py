@@ -1,13 +1,9 @@
 """What ``unskew reproduce`` does, step by step."""
 
 import json
-import multiprocessing
-import os
 import shlex
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ from rich.markup import escape
 
 from unskew._validation import check_choice, check_int
 from unskew.cli._interrupts import Interrupt, noting_interrupts
+from unskew.cli._processes import processes
 from unskew.cli._progress import Display
 from unskew.cli._tables import console, new_table
 from unskew.errors import InvalidParameterError, UnskewError
@@ -28,14 +25,6 @@ from unskew.experiments.rows import Rows
 from unskew.experiments.spec import ENGINES, SIZES, SPARK, Experiment
 
 _MOST_ROWS_SHOWN = 60
-_GIVES_WAY = 10
-# All cores have their process: NumPy's threads would only wait for each other, busily. Memory that
-# was freed is kept for the next arrays: to get it anew takes longer than most sums over it.
-_FOR_EACH_PROCESS = {
-    "OMP_NUM_THREADS": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(64 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
-}
 
 Finished = list[tuple[dict[str, Any], Rows]]
 
@@ -120,7 +109,7 @@ def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
     with (
         Display(total, wanted=request.show) as display,
         noting_interrupts() as interrupt,
-        _pool(request.jobs) as pool,
+        processes(request.jobs) as pool,
         ThreadPoolExecutor(1) as thread,
     ):
         runner = _Runner(request, pool, display)
@@ -187,40 +176,6 @@ def _prepare(experiments: Sequence[Experiment], request: Request) -> int:
             running.forget(each, request.size, out=request.out)
         running.open_kept(each, request.size, seed=request.seed, out=request.out)
     return sum(running.count_units(each, request.size, out=request.out) for each in experiments)
-
-
-@contextmanager
-def _pool(jobs: int) -> Iterator[Executor | None]:
-    """Give processes to run units in, or None where this one is enough."""
-    if jobs == 1:
-        yield None
-        return
-    # Not forked: a process with Numba's or Arrow's threads cannot be copied safely.
-    spawning = multiprocessing.get_context("spawn")
-    with (
-        _defaults_in_environment(_FOR_EACH_PROCESS),
-        ProcessPoolExecutor(jobs, mp_context=spawning, initializer=_start_process) as pool,
-    ):
-        yield pool
-
-
-@contextmanager
-def _defaults_in_environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Let processes that are started meanwhile find what the user has not set otherwise."""
-    missing = {name: value for name, value in settings.items() if name not in os.environ}
-    os.environ.update(missing)
-    try:
-        yield
-    finally:
-        for name in missing:
-            os.environ.pop(name, None)
-
-
-def _start_process() -> None:
-    """Leave Ctrl-C to the process that keeps the rows, and give way to Spark, whose time counts."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "nice"):  # not on Windows
-        os.nice(_GIVES_WAY)
 
 
 def write_report(path: Path, out: Path, arguments: Sequence[str]) -> None:
