@@ -91,6 +91,9 @@ def test_the_cause_is_what_the_longest_task_had_more_of(
         (Work(["Window"], ("a",)), None),
         (Work(["HashAggregate"], ("a",)), None),
         (Work(["Sort"], ("a",), ranged=True), None),
+        (Work(["ObjectHashAggregate", "Scan parquet "]), "df.repartition(8)"),
+        (Work(["BatchScan events"]), "df.repartition(8)"),
+        (Work(["SortMergeJoin", "Scan parquet "], ("a",)), None),
     ],
 )
 def test_uneven_rows_get_the_code_that_fits_the_work_or_none(work: Work, code: str | None) -> None:

@@ -121,6 +121,7 @@ def test_keys_that_are_all_null_are_one_key(capsys: Capture, tmp_path: Path) -> 
         found = diagnosed(capsys, path, "--by", "user", "-w", "4")
         assert (found["profile"]["null_share"], found["profile"]["keys"]) == (1.0, 1)
         assert found["profile"]["top_keys"][0]["key"] == "null"
+        assert any("one key, null:" in reason for reason in found["recommendation"]["why"])
 
 
 def test_nulls_among_keys_are_counted(capsys: Capture, tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def _about_keys(profile: KeyProfile, workers: int, work: str) -> Iterator[str]:
         return
     hottest = profile.top(1)[0].key
     if profile.keys == 1:
-        yield f"All rows have one key, {hottest!r}: with whole keys one worker does everything."
+        only = "null" if profile.null_share == 1 else repr(hottest)
+        yield f"All rows have one key, {only}: with whole keys one worker does everything."
         return
     load = profile.p1 * workers
     yield (

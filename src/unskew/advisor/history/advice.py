@@ -141,6 +141,13 @@ def _for_rows(finding: Finding) -> Advice:
     if work.ranged:
         text = "A sort met values that occur often: sort by one more column, if that may be."
         return Advice("rows", text, None)
+    if work.reads_input:
+        text = (
+            "Its input is uneven, not its keys: some files, or parts of them that Spark does not "
+            "divide, have more rows. Write them anew in parts of one size, or deal the rows out "
+            "before the work."
+        )
+        return Advice("rows", text, f"df.repartition({workers})")
     for case in _CASES:
         if case.operators.intersection(work.operators):
             grouped = f"us.group_by(df, {_named(work.keys)}, workers={workers}).{case.method}"

@@ -20,6 +20,7 @@ _WRAPPERS = re.compile(
 _WRITES = re.compile(r"data size|number of partitions|shuffle (bytes|records|write).*")
 _PARTITIONING = re.compile(r"\b(hash|range)partitioning\((.*)", re.DOTALL)
 _EXPRESSION_ID = re.compile(r"#\d+L?\b")
+_SCAN = re.compile(r"(Batch)?Scan\b.*")
 _ORDER = re.compile(r" (ASC|DESC) NULLS (FIRST|LAST)$")
 
 
@@ -40,6 +41,11 @@ class Work:
     operators: list[str] = field(default_factory=list)
     keys: tuple[str, ...] = ()
     ranged: bool = False
+
+    @property
+    def reads_input(self) -> bool:
+        """Whether its rows come from files or tables, and from no shuffle by a key."""
+        return not self.keys and any(map(_SCAN.fullmatch, self.operators))
 
 
 def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, Work]:
