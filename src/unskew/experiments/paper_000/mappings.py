@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew import metrics
+from unskew._compiled import compiled
 from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import Parameters, Unit
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
@@ -24,9 +25,11 @@ DATA = (
 WRAP = "wrap:slots=1024"
 """80,000 tuples to learn from say little of more slots."""
 _MEASURES = ("lambda", "sigma")
+_CELLS = 1 << 14
+"""A power of two: which of them a number falls into is exact."""
 
 Keys = NDArray[np.int64]
-Load = Callable[[NDArray[np.int32], Keys, int], NDArray[np.float64]]
+Load = Callable[[NDArray[np.int32], int], NDArray[np.float64]]
 
 
 def chunks(parameters: Parameters, settings: Iterable[Mapping[str, Any]]) -> list[Unit]:
@@ -43,11 +46,25 @@ def streams(unit: Unit, alpha: float, seed: int) -> Iterable[tuple[int, Keys, Ke
     """Give number, learning part and validation part of the mappings of a unit."""
     shares = np.arange(1, KEYS + 1) ** -float(alpha)
     bounds = np.cumsum(shares / shares.sum())
+    bounds[-1] = 1.0
+    first = np.searchsorted(bounds, np.arange(_CELLS) / _CELLS)
     for number in range(unit["first"], unit["first"] + unit["mappings"]):
         rng = np.random.default_rng([seed, number, round(100 * alpha)])
-        ranks = np.minimum(np.searchsorted(bounds, rng.random(TUPLES)), KEYS - 1)
+        ranks = _ranks(rng.random(TUPLES), bounds, first)
         keys = rng.choice(UNIVERSE, KEYS, replace=False)[ranks].astype(np.int64)
         yield number, keys[:LEARN], keys[LEARN:]
+
+
+@compiled
+def _ranks(drawn: NDArray[np.float64], bounds: NDArray[np.float64], first: Keys) -> Keys:
+    """Return whose share each number fell into; ``first`` says where to begin to look."""
+    ranks = np.empty(drawn.size, np.int64)
+    for place in range(drawn.size):
+        rank = first[int(drawn[place] * first.size)]
+        while bounds[rank] < drawn[place]:
+            rank += 1
+        ranks[place] = rank
+    return ranks
 
 
 def trained(scheme: str, k: int, learning: Keys, validation: Keys, seed: int) -> Grouping:
@@ -60,23 +77,23 @@ def trained(scheme: str, k: int, learning: Keys, validation: Keys, seed: int) ->
     return grouping
 
 
-def tuples_of(workers: NDArray[np.int32], keys: Keys, k: int) -> NDArray[np.float64]:
+def tuples_of(workers: NDArray[np.int32], k: int) -> NDArray[np.float64]:
     """Return how many tuples each worker has."""
-    del keys
     return np.bincount(workers, minlength=k).astype(np.float64)
 
 
 class Tally:
     """Means and extremes of λ and σ over mappings, by setting and scheme."""
 
-    def __init__(self, load: Load = tuples_of) -> None:
-        self._load = load
+    def __init__(self) -> None:
         self._found: dict[tuple[tuple[str, Any], ...], list[tuple[float, float]]]
         self._found = defaultdict(list)
 
-    def add(self, grouping: Grouping, validation: Keys, **setting: Any) -> None:
-        """Route the validation part and take note."""
-        loads = self._load(grouping.route_many(validation), validation, grouping.n_workers)
+    def add(
+        self, grouping: Grouping, validation: Keys, *, load: Load = tuples_of, **setting: Any
+    ) -> None:
+        """Route the validation part and take note of the loads of workers."""
+        loads = load(grouping.route_many(validation), grouping.n_workers)
         pair = (metrics.imbalance_percent(loads), metrics.stddev(loads))
         self._found[tuple(setting.items())].append(pair)
 

@@ -67,7 +67,7 @@ def _simulated(k: int, learning: Ids, validation: Ids, seed: int) -> dict[str, f
     found = {}
     for label, scheme in _SIMULATED.items():
         workers = trained(scheme, k, first, second, seed).route_many(second)
-        found[label] = metrics.imbalance_percent(tuples_of(workers, second, k))
+        found[label] = metrics.imbalance_percent(tuples_of(workers, k))
     return found
 
 

@@ -1,6 +1,7 @@
 """Figure 5: work that grows with the square of a key's tuples."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,28 +35,29 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
     return chunks(parameters, [{"alpha": 1.0}])
 
 
-def squares_of(workers: NDArray[np.int32], keys: Keys, k: int) -> NDArray[np.float64]:
-    """Return Σ f² of every worker, f the tuples of a key that it has.
+def squares_of(keys: Keys, workers: NDArray[np.int32], k: int) -> NDArray[np.float64]:
+    """Return Σ f² of every worker, f the tuples of a key that it has; keys are numbered from 0.
 
-    >>> squares_of(np.array([0, 0, 1], np.int32), np.array([7, 7, 7]), 2).tolist()
+    >>> squares_of(np.array([1, 1, 1]), np.array([0, 0, 1], np.int32), 2).tolist()
     [4.0, 1.0]
     """
-    held, counts = np.unique(keys * k + workers, return_counts=True)
-    squares = counts.astype(np.float64) ** 2
-    return np.bincount(held % k, weights=squares, minlength=k).astype(np.float64)
+    tuples = np.bincount(keys * k + workers, minlength=k * (int(keys.max()) + 1))
+    squares: NDArray[np.float64] = np.square(tuples.reshape(-1, k), dtype=np.float64).sum(axis=0)
+    return squares
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    tally = Tally(squares_of)
+    tally = Tally()
     for number, learning, validation in streams(unit, unit["alpha"], seed):
-        keys, counts = np.unique(validation, return_counts=True)
+        keys, ranks, counts = np.unique(validation, return_inverse=True, return_counts=True)
+        load = partial(squares_of, ranks)
+        squares = counts.astype(float) ** 2
         for k in range(1, 11):
-            tally.add(
-                Optimal(k).fit(keys, counts.astype(float) ** 2), validation, scheme="O-apx", k=k
-            )
+            optimal = Optimal(k).fit(keys, squares)
+            tally.add(optimal, validation, load=load, scheme="O-apx", k=k)
             for label, scheme in _SCHEMES.items():
                 grouping = trained(scheme, k, learning, validation, number)
-                tally.add(grouping, validation, scheme=label, k=k)
+                tally.add(grouping, validation, load=load, scheme=label, k=k)
     return tally.rows()
 
 

@@ -33,7 +33,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
         for k in _INSTANCES:
             for label, scheme in _SCHEMES.items():
                 workers = trained(scheme, k, learning, validation, number).route_many(validation)
-                sigma = metrics.stddev(tuples_of(workers, validation, k))
+                sigma = metrics.stddev(tuples_of(workers, k))
                 counts[label, k, _BIN * round(sigma / _BIN)] += 1
     return _as_rows(counts)
 
