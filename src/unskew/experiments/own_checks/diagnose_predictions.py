@@ -143,7 +143,7 @@ DIAGNOSE = Experiment(
             "workers": [10, 100],
         },
     },
-    seconds={"smoke": 5, "paper": 400},
+    seconds={"smoke": 5, "paper": 90},
     units=_units,
     run=_run,
     figure=_figure,

@@ -69,7 +69,7 @@ FIGURE_8 = replace(
         "paper": {"mappings": 1_000, "k": 5, "buckets": list(range(1, 11)), "thresholds": TENTHS},
     },
     data=f"{DATA}; 1,000 mappings at paper size, as the paper gives no number",
-    seconds={"smoke": 4, "paper": 430},
+    seconds={"smoke": 4, "paper": 300},
     figure=_heat_maps,
     claims=(
         Claim(

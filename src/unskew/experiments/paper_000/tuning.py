@@ -98,7 +98,7 @@ FIGURE_6 = Experiment(
             "thresholds": [1.0],
         },
     },
-    seconds={"smoke": 4, "paper": 640},
+    seconds={"smoke": 4, "paper": 400},
     units=_units,
     run=_run,
     combine=combine,
@@ -176,7 +176,7 @@ FIGURE_7 = replace(
             "thresholds": [0.01, 0.05, *TENTHS],
         },
     },
-    seconds={"smoke": 10, "paper": 700},
+    seconds={"smoke": 10, "paper": 380},
     figure=lambda rows: _figure_over(rows, "theta", "threshold Θ"),
     claims=(
         Claim(

@@ -88,7 +88,7 @@ FIGURE_13 = Experiment(
             "schemes": _WOSIM,
         },
     },
-    seconds={"smoke": 3, "paper": 570},
+    seconds={"smoke": 3, "paper": 350},
     units=_units,
     run=_run,
     combine=combine,
@@ -156,7 +156,7 @@ FIGURE_14 = replace(
             "schemes": _SPLIT,
         },
     },
-    seconds={"smoke": 4, "paper": 430},
+    seconds={"smoke": 4, "paper": 450},
     figure=_over_k,
     claims=(
         Claim(
