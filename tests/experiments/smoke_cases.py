@@ -16,6 +16,8 @@ _RED_AT_FULL_SIZE_ONLY = {
     "000/fig4": {"never-better", "dkg-is-narrow"},
     "000/fig7": {"mean-and-worst-meet"},
     "000/fig8": {"nothing-left-to-gain"},
+    "001/fig11": {"diverges"},
+    "002/fig13": {"dear-merges-flatten"},
     "003/fig7": {"withstands-skew"},
     "own/wrap-even": {"one-percent-as-many", "three-percent-as-many"},
     "own/diagnose": {"imbalance", "replication-sampled"},

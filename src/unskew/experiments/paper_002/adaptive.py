@@ -181,7 +181,7 @@ def _experiment(
                 "tuned": [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001],
             },
         },
-        seconds={"smoke": 6, "paper": 500} if number == 29 else {"smoke": 0, "paper": 0},
+        seconds={"smoke": 6, "paper": 120} if number == 29 else {"smoke": 0, "paper": 0},
         units=_units,
         run=_run,
         figure=partial(_figure, application, column, title),

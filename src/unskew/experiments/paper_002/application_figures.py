@@ -105,7 +105,7 @@ def _figures_of(application: str, owner: Experiment | None) -> list[Experiment]:
             "smoke": {"messages": 600_000, "keys": 100_000},
             "paper": {"messages": 10_000_000, "keys": 10_000_000},
         },
-        seconds={"smoke": 10 if owner is None else 0, "paper": 450 if owner is None else 0},
+        seconds={"smoke": 10 if owner is None else 0, "paper": 35 if owner is None else 0},
         units=units,
         run=run,
         figure=partial(_throughput_figure, application),

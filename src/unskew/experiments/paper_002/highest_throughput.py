@@ -59,7 +59,7 @@ FIGURE_33 = Experiment(
             "workers": [16, 32, 48, 64, 80, 96, 112, 128],
         },
     },
-    seconds={"smoke": 4, "paper": 500},
+    seconds={"smoke": 4, "paper": 125},
     units=_parallel_units,
     run=_parallel_run,
     figure=parallel_figure,

@@ -164,7 +164,7 @@ FIGURE_34 = Experiment(
             "exponents": [0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0],
         },
     },
-    seconds={"smoke": 4, "paper": 100},
+    seconds={"smoke": 4, "paper": 10},
     units=_units,
     run=_run,
     figure=partial(_figure, "precision_percent", "precision in %"),

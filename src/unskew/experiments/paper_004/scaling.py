@@ -125,7 +125,7 @@ def _experiment(number: int, what: str, claims: Sequence[Claim], **fields: Any) 
         runs_on=CALIBRATED,
         data=ELECTION + QUEUES,
         sizes={"smoke": {"messages": 200_000}, "paper": {"messages": 5_000_000}},
-        seconds={"smoke": 4, "paper": 120},
+        seconds={"smoke": 4, "paper": 8},
         run=_run,
         claims=claims,
         **fields,
