@@ -25,7 +25,8 @@ def inlined(function: F) -> F:
 
 
 def _kept_on_disk(dispatcher: Any) -> Any:
-    dispatcher._cache = _CheckedCache(dispatcher.py_func)  # type: ignore[no-untyped-call]
+    cache = _CheckedCache(dispatcher.py_func)  # type: ignore[no-untyped-call] # Numba's own
+    dispatcher._cache = cache
     return dispatcher
 
 
@@ -39,6 +40,7 @@ class _CheckedCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for the types ``sig``, None if that is not to be had."""
-        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        wanted, _ = normalize_signature(sig)  # type: ignore[no-untyped-call]
+        load = super().load_overload
+        found = load(sig, target_context)  # type: ignore[no-untyped-call] # Numba's own
+        wanted, _ = normalize_signature(sig)
         return found if found is not None and found.signature.args == tuple(wanted) else None
