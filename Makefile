@@ -23,7 +23,8 @@ simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.
 	$(BIN)/unskew compare --workers 20 --sources 5 \
 	  --stream zipf:keys=100000,exponent=1.4,messages=2000000 --seed 1 --report report.html
 
-test: lint types layers unit ## all checks: lint, types, import layers, tests
+test: lint ## all checks: lint, types, import layers, tests
+	$(MAKE) --jobs=3 types layers unit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -36,15 +37,26 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 # Each of the many Java processes lives for a minute: what they compile best comes too late, and
-# to verify Spark's classes, and those it generates, is an eighth of what they do. The processes keep
-# two cores busy: threads of NumPy would only wait for each other. Memory that NumPy has freed is
-# kept for its next arrays: to get it from the system anew takes longer than most sums over it.
-unit: export JAVA_TOOL_OPTIONS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
-  -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote
+# to verify Spark's classes, and those it generates, is an eighth of what they do. To load the
+# classes takes half of the start, so that one process notes them down for all others. The processes
+# keep two cores busy: threads of NumPy would only wait for each other. Memory that NumPy has freed
+# is kept for its next arrays: to get it from the system anew takes longer than most sums over it.
+# What Python has compiled is kept, too: there are hundreds of Python processes.
+JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions \
+  -XX:-BytecodeVerificationRemote -Xlog:disable
+CLASSES := $(abspath $(VENV))/spark-classes.jsa
+
+$(CLASSES): $(STAMP) tests/spark_classes.py
+	JAVA_TOOL_OPTIONS="$(JAVA_QUICK)" \
+	  PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:ArchiveClassesAtExit=$@ pyspark-shell" \
+	  $(BIN)/python -m tests.spark_classes
+
+unit: export JAVA_TOOL_OPTIONS := $(JAVA_QUICK) -XX:SharedArchiveFile=$(CLASSES)
 unit: export OMP_NUM_THREADS := 1
 unit: export MALLOC_MMAP_THRESHOLD_ := 67108864
 unit: export MALLOC_TRIM_THRESHOLD_ := 536870912
-unit: $(STAMP)
+unit: export PYTHONDONTWRITEBYTECODE :=
+unit: $(STAMP) $(CLASSES)
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html

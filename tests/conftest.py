@@ -31,7 +31,12 @@ Reports = dict[str, dict[str, Any]]
 
 
 # Files that take longest come first, or one of two processes would have to wait for the other.
-_FIRST = ("test_executors.py", "test_connect.py", "test_killed_driver.py")
+_FIRST = (
+    "test_figures_on_spark.py",
+    "test_executors.py",
+    "test_connect.py",
+    "test_killed_driver.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -136,7 +136,7 @@ FIGURE_11_ON_SPARK = Experiment(
     claims=(
         Claim("exact", "Placing rows changes no result.", "not said", _exact),
         Claim("lower-after", "Once POSG has learned, completion times are lower than with Storm's "
-              "shuffle.", "lower", _lower_after),
+              "shuffle.", "lower", _lower_after, _SHORT),
         Claim("degrades-and-recovers", "When the speeds change its performance degrades, and later "
               "it recovers.", "before < after > end", _degrades, _SHORT),
     ),
