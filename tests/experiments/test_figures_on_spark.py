@@ -15,9 +15,6 @@ from unskew.experiments.registry import choose
 
 IDS = [each.id for each in choose(["all"], "spark")]
 
-CLOSE_CALLS = {"002/fig33-spark": {"as-queues"}}
-"""Claims on times so near their limit (0.86 where 0.85 is allowed) that the clock decides them."""
-
 Claims = dict[str, dict[str, Any]]
 Reproduce = Callable[..., dict[str, Claims]]
 
@@ -56,17 +53,15 @@ def test_results_are_exact_and_claims_hold_but_for_those_that_are_explained(
 ) -> None:
     claims = figures[name]
     assert claims.get("exact", {"holds": True})["holds"]
-    if unexplained(name, claims):  # something may have held a worker up, though not twice
+    if unexplained(claims):  # something may have held a worker up, though not twice
         claims = reproduce(name, "--fresh")[name]
-    assert unexplained(name, claims) == {}
+    assert unexplained(claims) == {}
 
 
-def unexplained(name: str, claims: Claims) -> dict[str, str]:
-    """What was measured for claims that fail without a reason, close calls aside."""
+def unexplained(claims: Claims) -> dict[str, str]:
+    """What was measured for claims that fail without a reason."""
     return {
         each["name"]: each["measured"]
         for each in claims.values()
-        if not each["holds"]
-        and not each["explanation"]
-        and each["name"] not in CLOSE_CALLS.get(name, ())
+        if not each["holds"] and not each["explanation"]
     }

@@ -136,7 +136,7 @@ CALIBRATED_QUEUES = Experiment(
             ],
         },
     },
-    seconds={"smoke": 30, "paper": 1500},
+    seconds={"smoke": 30, "paper": 4800},
     units=_units,
     run=_run,
     figure=_figure,

@@ -101,7 +101,7 @@ FIGURE_12_ON_SPARK = Experiment(
         "smoke": {"messages": 3_000, "workers": [2, 5, 10]},
         "paper": {"messages": 50_000, "workers": list(range(1, 11))},
     },
-    seconds={"smoke": 30, "paper": 1500},
+    seconds={"smoke": 30, "paper": 1650},
     units=_units,
     run=_run,
     figure=_figure,

@@ -77,7 +77,7 @@ FIGURE_15_ON_SPARK = Experiment(
             "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
         },
     },
-    seconds={"smoke": 40, "paper": 1200},
+    seconds={"smoke": 40, "paper": 950},
     units=_units,
     run=_run,
     figure=_figure,

@@ -103,7 +103,7 @@ def _on_spark(each: Experiment, symbol: str, milliseconds: float, key_workers: i
                 **shared, "messages": 240_000, "periods": [10_000, 30_000, 60_000], "sets": 2,
             },
         },
-        seconds={"smoke": 15, "paper": 1200},
+        seconds={"smoke": 15, "paper": 500},
         units=_units,
         run=_run,
         claims=(

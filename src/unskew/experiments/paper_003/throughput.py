@@ -120,7 +120,7 @@ FIGURE_10A = Experiment(
             "sets": 2,
         },
     },
-    seconds={"smoke": 60, "paper": 1800},
+    seconds={"smoke": 60, "paper": 1500},
     units=_units,
     run=_run,
     figure=_figure,

@@ -145,7 +145,7 @@ FIGURE_11_ON_SPARK = Experiment(
             "skews": [0, 10, 20, 30, 40, 50, 60, 68, 70, 80, 90, 100],
         },
     },
-    seconds={"smoke": 45, "paper": 2500},
+    seconds={"smoke": 45, "paper": 1650},
     calibrated=True,
     units=_units,
     run=_run,

@@ -71,7 +71,7 @@ def _on_spark(
             "smoke": {"messages": 4_000, "milliseconds": 0.5, **shared},
             "paper": {"messages": 100_000, "milliseconds": 1.0, **shared},
         },
-        seconds={"smoke": 15, "paper": 1200},
+        seconds={"smoke": 15, "paper": 800},
         units=units,
         run=_run,
         claims=(EXACT, *explain(each.claims, FEW_ROWS, _RED, keep=True)),
