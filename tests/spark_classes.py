@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # no hints
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.cheap_settings import FEW_STATES, PLAIN_FILES
@@ -55,7 +56,7 @@ def _end(spark: SparkSession) -> None:
     """Let Java end by itself, and wait for it, as Python would not: it writes when it ends."""
     java: Any = spark.sparkContext._jvm
     spark.stop()
-    with suppress(ConnectionError):  # nobody is left to answer
+    with suppress(Py4JError, ConnectionError):  # nobody is left to answer
         java.System.exit(0)
 
 

@@ -61,12 +61,10 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
         workers = unit["key_workers"]
     rows = []
     for period in unit["periods"]:
-        jobs = count_stream_on_spark(
-            np.array_split(keys, keys.size // period),
-            workers,
-            scheme,
-            milliseconds=unit["milliseconds"],
-            seed=seed,
+        parts = np.array_split(keys, keys.size // period)
+        # The paper's streams have run for a while: here a first micro-batch lets Python start.
+        first, *jobs = count_stream_on_spark(
+            [parts[0], *parts], workers, scheme, milliseconds=unit["milliseconds"], seed=seed
         )
         rows.append(
             {
@@ -77,7 +75,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
                 "throughput": keys.size / sum(job.seconds for job in jobs),
                 "latency": 1000 * float(np.mean([job.seconds for job in jobs])),
                 "counters": float(np.mean([job.partials for job in jobs])) / workers,
-                "exact": all(job.exact for job in jobs),
+                "exact": all(job.exact for job in (first, *jobs)),
             }
         )
     return rows
@@ -96,7 +94,8 @@ def _on_spark(each: Experiment, symbol: str, milliseconds: float, key_workers: i
         title=f"{each.title}, on Spark",
         runs_on=SPARK,
         data=f"{datasets.describe(symbol)}; {milliseconds:g} ms of work, which is waiting; a "
-        "period is a micro-batch of so many rows, and the throughput that of whole micro-batches",
+        "period is a micro-batch of so many rows, and the throughput that of whole micro-batches "
+        "after a first one that does not count",
         sizes={
             "smoke": {**shared, "messages": 6_000, "periods": [2_000, 6_000], "sets": 1},
             "paper": {
