@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo simulate test lint types layers loops unit reproduce bench clean
+.PHONY: help demo simulate test lint types layers unit reproduce bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -24,7 +24,7 @@ simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.
 	  --stream zipf:keys=100000,exponent=1.4,messages=2000000 --seed 1 --report report.html
 
 test: lint ## all checks: lint, types, import layers, tests
-	$(MAKE) --jobs=2 types layers unit
+	$(MAKE) --jobs=3 types layers unit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -57,13 +57,8 @@ unit: export OMP_NUM_THREADS := 1
 unit: export MALLOC_MMAP_THRESHOLD_ := 67108864
 unit: export MALLOC_TRIM_THRESHOLD_ := 536870912
 unit: export PYTHONDONTWRITEBYTECODE :=
-# All loops are compiled here and kept on disk, or every process after it would begin with that.
-LOOPS := src/unskew/groupings tests/groupings
-loops: $(STAMP)
-	$(BIN)/python -m pytest $(LOOPS)
-
-unit: $(STAMP) loops $(CLASSES)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(LOOPS:%=--ignore=%)
+unit: $(STAMP) $(CLASSES)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html
 	$(BIN)/unskew reproduce all --jobs 2 --report results/index.html
