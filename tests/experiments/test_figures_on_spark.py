@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.cheap_settings import INTERPRETED, PLAIN_FILES
+from tests.experiments.smoke_cases import may_fail
 
 from unskew.experiments import calibration
 from unskew.experiments.registry import choose
-
-IDS = [each.id for each in choose(["all"], "spark")]
+from unskew.experiments.spec import Experiment
 
 Claims = dict[str, dict[str, Any]]
 Reproduce = Callable[..., dict[str, Claims]]
@@ -47,21 +47,24 @@ def figures(reproduce: Reproduce) -> dict[str, Claims]:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("experiment", choose(["all"], "spark"), ids=lambda each: each.id)
 def test_results_are_exact_and_claims_hold_but_for_those_that_are_explained(
-    name: str, figures: dict[str, Claims], reproduce: Reproduce
+    experiment: Experiment, figures: dict[str, Claims], reproduce: Reproduce
 ) -> None:
-    claims = figures[name]
+    claims = figures[experiment.id]
     assert claims.get("exact", {"holds": True})["holds"]
-    if unexplained(claims):  # something may have held a worker up, though not twice
-        claims = reproduce(name, "--fresh")[name]
-    assert unexplained(claims) == {}
+    if unexpected(experiment, claims):  # something may have held a worker up, though not twice
+        claims = reproduce(experiment.id, "--fresh")[experiment.id]
+    assert unexpected(experiment, claims) == {}
 
 
-def unexplained(claims: Claims) -> dict[str, str]:
-    """What was measured for claims that fail without a reason."""
+def unexpected(experiment: Experiment, claims: Claims) -> dict[str, str]:
+    """What was measured for claims that fail and should not.
+
+    That one holds which is explained away is no surprise: most are about times.
+    """
     return {
-        each["name"]: each["measured"]
-        for each in claims.values()
-        if not each["holds"] and not each["explanation"]
+        name: claim["measured"]
+        for name, claim in claims.items()
+        if not claim["holds"] and name not in may_fail(experiment)
     }
