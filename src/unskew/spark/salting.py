@@ -39,10 +39,13 @@ def salt(
 ) -> DataFrame:
     """Return ``df`` with one more column, with which Spark's stateful operators follow the plan.
 
-    ``groupBy(*by, "salt")``, ``dropDuplicates([*by, "salt"])``, ``transformWithState`` grouped by
-    them, and joins on them put each row on the partition of its planned worker, so that Spark's
-    state store holds a skewed state evenly. A key that the plan does not split has one salt; the
-    results of one that it does split have to be merged over its salts.
+    ``groupBy(*by, "salt")``, ``dropDuplicates([*by, "salt"])`` and ``transformWithState`` grouped
+    by them put each row on the partition of its planned worker, so that Spark's state store holds
+    a skewed state evenly. A key that the plan does not split has one salt; the results of one that
+    it does split have to be merged over its salts.
+
+    Never join on a salt: a row of a split key has one salt and its partner rows may have another,
+    so that the join would lose rows.
 
     Parameters
     ----------
