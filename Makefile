@@ -21,7 +21,7 @@ demo: $(STAMP) ## count the words of real text on Spark under three groupings; l
 
 simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.html
 	$(BIN)/unskew compare --workers 20 --sources 5 \
-	  --stream zipf:keys=100000,exponent=1.4,messages=2000000 --seed 1 --report report.html
+	  --stream zipf:keys=100000,exponent=1.4,rows=2000000 --seed 1 --report report.html
 
 test: lint ## all checks: lint, types, import layers, tests
 	$(MAKE) --jobs=3 types layers unit

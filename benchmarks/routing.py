@@ -27,7 +27,7 @@ TARGETS = {
 
 def main() -> None:
     """Route 10 million integer keys with each scheme, one thread, once it has learned."""
-    stream = zipf(keys=100_000, exponent=1.2, messages=ROWS, seed=1)
+    stream = zipf(keys=100_000, exponent=1.2, rows=ROWS, seed=1)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     groupings = {name: _ready(name, keys) for name in GROUPINGS}
     actions = {name: partial(_route, grouping, keys) for name, grouping in groupings.items()}

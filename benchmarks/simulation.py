@@ -22,7 +22,7 @@ ROUNDS = 5
 
 def main() -> None:
     """Simulate 5 sources and 100 workers; the baseline is key grouping in the same run."""
-    stream = zipf(keys=100_000, exponent=1.2, messages=10_000_000, seed=1)
+    stream = zipf(keys=100_000, exponent=1.2, rows=10_000_000, seed=1)
     best: dict[str, float] = {}
     for _ in range(ROUNDS):
         for name in TARGETS:
@@ -36,20 +36,20 @@ def main() -> None:
         target = TARGETS[name]
         verdict = "" if target is None else f"≥ {target / 1e6:g} {'✓' if rate >= target else '✗'}"
         rows.append([name, f"{rate / 1e6:.1f}", f"{rate / best['key']:.2f}", verdict])
-    title = "simulation, 10 M messages, 100 k keys, 5 sources, 100 workers, best of 5"
-    show(title, ["grouping", "M messages/s", "× key", "target"], rows)
+    title = "simulation, 10 M rows, 100 k keys, 5 sources, 100 workers, best of 5"
+    show(title, ["grouping", "M rows/s", "× key", "target"], rows)
     _large_run()
 
 
 def _large_run() -> None:
-    stream = zipf(keys=10_000_000, exponent=1.0, messages=100_000_000, seed=1)
+    stream = zipf(keys=10_000_000, exponent=1.0, rows=100_000_000, seed=1)
     start = time.perf_counter()
     result = simulate(make_grouping("partial-key", 100), stream, sources=5)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     row = [f"{result.keys:,}", f"{seconds:.0f}", f"{100 / seconds:.1f}", f"{peak:,.0f}"]
-    title = "partial-key, 100 M messages, 10 M keys, 5 sources, 100 workers"
-    show(title, ["keys seen", "seconds", "M messages/s", "peak MiB"], [row])
+    title = "partial-key, 100 M rows, 10 M keys, 5 sources, 100 workers"
+    show(title, ["keys seen", "seconds", "M rows/s", "peak MiB"], [row])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def main() -> None:
     """Count the same rows with both, for three skews, and compare time and error."""
     rows = []
     for exponent in (0.8, 1.2, 2.0):
-        stream = zipf(keys=KEYS, exponent=exponent, messages=ROWS, seed=1)
+        stream = zipf(keys=KEYS, exponent=exponent, rows=ROWS, seed=1)
         keys = np.concatenate([batch.keys for batch in stream.batches()])
         rows += _compare(exponent, keys)
     title = f"{ROWS:,} Zipf keys; error bounds of 1/{CAPACITY} of the total for both"

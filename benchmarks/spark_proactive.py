@@ -133,15 +133,15 @@ def _compare(
     longer: int = 1,
 ) -> None:
     table = []
-    for n_workers in workers:
-        df = _rows(spark, int(ideal_seconds * n_workers / MEAN_SECONDS / longer))
+    for count in workers:
+        df = _rows(spark, int(ideal_seconds * count / MEAN_SECONDS / longer))
         runs: dict[str, list[Run]] = {IN_TURN: [], PROACTIVE: []}
         for number in range(rounds + 1):
             for name, done in runs.items():
-                run = _run(df, name, cost_by, work, n_workers, seed=number)
+                run = _run(df, name, cost_by, work, count, seed=number)
                 if number:  # the first compiles and warms
                     done.append(run)
-        table += [_line(n_workers, name, done, runs[IN_TURN]) for name, done in runs.items()]
+        table += [_line(count, name, done, runs[IN_TURN]) for name, done in runs.items()]
     columns = [
         "workers",
         "rows go",

@@ -82,10 +82,10 @@ def main() -> None:
 
 def _steady(spark: SparkSession, workers: tuple[int, ...], rows: int, counted: int) -> None:
     table = []
-    for n_workers in workers:
+    for count in workers:
         costs = [CLASSES] * (LEARNING + counted)
-        runs = {name: done[LEARNING:] for name, done in _run(spark, n_workers, rows, costs).items()}
-        table += [_line(n_workers, name, done, runs[IN_TURN]) for name, done in runs.items()]
+        runs = {name: done[LEARNING:] for name, done in _run(spark, count, rows, costs).items()}
+        table += [_line(count, name, done, runs[IN_TURN]) for name, done in runs.items()]
     title = f"micro-batches of {rows:,} rows a worker of 25 / 5 / 1 ms, mean of {counted}"
     columns = [
         "workers",

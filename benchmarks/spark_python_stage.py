@@ -1,6 +1,6 @@
 """A stage of short Python tasks: Spark's own ``mapInArrow``, and a step of ours.
 
-Spark sends small messages to a Python worker, some of which wait for an acknowledgement that Linux
+Spark sends small rows to a Python worker, some of which wait for an acknowledgement that Linux
 holds back for 40 ms. Our steps have it sent at once (`unskew.spark._quick_answers`).
 """
 

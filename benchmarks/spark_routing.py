@@ -63,7 +63,7 @@ def run(df: DataFrame) -> None:
 
 def write_rows(folder: Path, rows: int) -> None:
     """Write rows of a text key, Zipf 1.2, and two numbers to files in ``folder``."""
-    stream = zipf(keys=100_000, exponent=1.2, messages=rows, seed=1)
+    stream = zipf(keys=100_000, exponent=1.2, rows=rows, seed=1)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     names = pa.array([f"user-{key}" for key in range(100_001)])
     rng = np.random.default_rng(1)

@@ -105,7 +105,7 @@ def _feed(stream: Stream, table: pa.Table, number: int) -> None:
 
 
 def _table(rows: int, number: int) -> pa.Table:
-    stream = zipf(keys=100_000, exponent=1.2, messages=rows, seed=number)
+    stream = zipf(keys=100_000, exponent=1.2, rows=rows, seed=number)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     rng = np.random.default_rng(number)
     return pa.table(

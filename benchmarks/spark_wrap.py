@@ -64,7 +64,7 @@ def main(rows: int = ROWS) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     table = []
     for spec in STREAMS:
-        stream = parse_stream(f"{spec},messages={rows}", seed=1)
+        stream = parse_stream(f"{spec},rows={rows}", seed=1)
         with tempfile.TemporaryDirectory() as folder:
             write_parts(Path(folder), stream, int(LEARNED * rows))
             first, rest = (spark.read.parquet(f"{folder}/{part}") for part in ("first", "rest"))

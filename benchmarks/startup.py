@@ -7,7 +7,7 @@ from benchmarks._timing import interleaved, show
 
 _SIMULATE = [
     *("-m", "unskew", "simulate", "--grouping", "partial-key", "--workers", "10", "--sources", "5"),
-    *("--stream", "zipf:keys=100000,exponent=1.2,messages=1000000", "--seed", "1", "--json"),
+    *("--stream", "zipf:keys=100000,exponent=1.2,rows=1000000", "--seed", "1", "--json"),
 ]
 
 
@@ -17,7 +17,7 @@ def main() -> None:
         {
             "import numba, pyarrow": lambda: _python("-c", "import numba, pyarrow"),
             "unskew --help": lambda: _python("-m", "unskew", "--help"),
-            "unskew simulate, a million messages": lambda: _python(*_SIMULATE),
+            "unskew simulate, a million rows": lambda: _python(*_SIMULATE),
         }
     )
     base = seconds["import numba, pyarrow"]

@@ -12,34 +12,34 @@ some_loads = st.lists(st.floats(0, 1e6), max_size=40)
 few_loads = st.lists(st.integers(0, 50), min_size=1, max_size=7)
 
 
-def greedy(loads: list[float], n_workers: int) -> list[int]:
+def greedy(loads: list[float], workers: int) -> list[int]:
     """The definition, written out."""
-    sums, workers = [0.0] * n_workers, []
+    sums, placed = [0.0] * workers, []
     for load in loads:
-        worker = min(range(n_workers), key=lambda w: (sums[w], w))
+        worker = min(range(workers), key=lambda w: (sums[w], w))
         sums[worker] += load
-        workers.append(worker)
-    return workers
+        placed.append(worker)
+    return placed
 
 
 @settings(deadline=None)
 @given(some_loads, st.integers(1, 12))
 def test_one_by_one_takes_the_least_loaded_worker_and_the_first_on_a_tie(
-    loads: list[float], n_workers: int
+    loads: list[float], workers: int
 ) -> None:
-    assert one_by_one(loads, n_workers).tolist() == greedy(loads, n_workers)
+    assert one_by_one(loads, workers).tolist() == greedy(loads, workers)
 
 
 @settings(deadline=None, max_examples=60)
 @given(few_loads, st.integers(1, 4))
-def test_longest_first_is_within_grahams_bound(loads: list[int], n_workers: int) -> None:
-    workers = longest_first(loads, n_workers)
-    largest = np.bincount(workers, weights=loads, minlength=n_workers).max()
+def test_longest_first_is_within_grahams_bound(loads: list[int], workers: int) -> None:
+    placed = longest_first(loads, workers)
+    largest = np.bincount(placed, weights=loads, minlength=workers).max()
     best = min(
-        np.bincount(choice, weights=loads, minlength=n_workers).max()
-        for choice in itertools.product(range(n_workers), repeat=len(loads))
+        np.bincount(choice, weights=loads, minlength=workers).max()
+        for choice in itertools.product(range(workers), repeat=len(loads))
     )
-    assert largest <= (4 / 3 - 1 / (3 * n_workers)) * best + 1e-9
+    assert largest <= (4 / 3 - 1 / (3 * workers)) * best + 1e-9
 
 
 @settings(deadline=None)
@@ -80,5 +80,5 @@ def test_no_loads_have_no_workers() -> None:
 
 
 def test_no_workers_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="n_workers must be an int >= 1, got 0"):
+    with pytest.raises(InvalidParameterError, match="workers must be an int >= 1, got 0"):
         longest_first([1.0], 0)

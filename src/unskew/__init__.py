@@ -1,7 +1,7 @@
 """Take the skew out of Spark jobs: groupings that make the tasks finish together.
 
 >>> from unskew import PartialKey, simulate, zipf
->>> stream = zipf(keys=1_000, exponent=0.8, messages=100_000, seed=1)
+>>> stream = zipf(keys=1_000, exponent=0.8, rows=100_000, seed=1)
 >>> result = simulate(PartialKey(10), stream, sources=5)
 >>> result.imbalance_percent < 1 < result.replication < 2
 True

@@ -13,8 +13,8 @@ class InvalidParameterError(UnskewError, ValueError):
 
     The message always has one form, so that it can be read at a glance:
 
-    >>> print(InvalidParameterError("PartialKey", "n_workers", "an int >= 1", 0))
-    PartialKey: n_workers must be an int >= 1, got 0.
+    >>> print(InvalidParameterError("PartialKey", "workers", "an int >= 1", 0))
+    PartialKey: workers must be an int >= 1, got 0.
     >>> print(InvalidParameterError("zipf", "keys", "an int >= 1", "many", hint="try keys=1000"))
     zipf: keys must be an int >= 1, got 'many'. Hint: try keys=1000
     """

@@ -13,21 +13,21 @@ Loads = NDArray[np.float64]
 
 def longest_first(
     loads: ArrayLike,
-    n_workers: int,
+    workers: int,
     *,
     initial: ArrayLike | None = None,
     capacity: ArrayLike | None = None,
 ) -> NDArray[np.int32]:
     """Place the loads, largest first, each on the worker that has least so far (LPT).
 
-    The largest sum is at most 4/3 − 1/(3·n_workers) times the smallest possible one [1] if all
+    The largest sum is at most 4/3 − 1/(3·workers) times the smallest possible one [1] if all
     workers are alike.
 
     Parameters
     ----------
     loads
         What each item brings.
-    n_workers
+    workers
         Number of workers, at least 1.
     initial
         What each worker has already; nothing by default.
@@ -51,36 +51,36 @@ def longest_first(
     """
     amounts = np.ascontiguousarray(loads, dtype=np.float64)
     order = np.argsort(-amounts, kind="stable")
-    workers = np.empty(amounts.size, np.int32)
-    workers[order] = one_by_one(amounts[order], n_workers, initial=initial, capacity=capacity)
-    return workers
+    placed = np.empty(amounts.size, np.int32)
+    placed[order] = one_by_one(amounts[order], workers, initial=initial, capacity=capacity)
+    return placed
 
 
 def one_by_one(
     loads: ArrayLike,
-    n_workers: int,
+    workers: int,
     *,
     initial: ArrayLike | None = None,
     capacity: ArrayLike | None = None,
 ) -> NDArray[np.int32]:
     """Place the loads in the order given, each on the worker that has least so far.
 
-    The largest sum is at most 2 − 1/n_workers times the smallest possible one.
+    The largest sum is at most 2 − 1/workers times the smallest possible one.
 
     >>> one_by_one([3, 5, 4, 2], 2).tolist()
     [0, 1, 0, 1]
     >>> one_by_one([1, 1, 1, 1], 2, capacity=[3, 1]).tolist()
     [0, 1, 0, 0]
     """
-    n_workers = check_int("one_by_one", "n_workers", n_workers, minimum=1)
-    can_do = np.ones(n_workers) if capacity is None else np.array(capacity, dtype=np.float64)
-    start = np.zeros(n_workers) if initial is None else np.array(initial, dtype=np.float64)
+    workers = check_int("one_by_one", "workers", workers, minimum=1)
+    can_do = np.ones(workers) if capacity is None else np.array(capacity, dtype=np.float64)
+    start = np.zeros(workers) if initial is None else np.array(initial, dtype=np.float64)
     start /= can_do
     amounts = np.ascontiguousarray(loads, dtype=np.float64)
-    workers = np.empty(amounts.size, np.int32)
-    heap = np.lexsort((np.arange(n_workers), start)).astype(np.int32)
-    _place(amounts, can_do, start, heap, workers)
-    return workers
+    placed = np.empty(amounts.size, np.int32)
+    heap = np.lexsort((np.arange(workers), start)).astype(np.int32)
+    _place(amounts, can_do, start, heap, placed)
+    return placed
 
 
 @compiled

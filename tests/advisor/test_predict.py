@@ -20,13 +20,13 @@ from unskew.streams import from_keys, parse_stream, with_costs, zipf
 
 ROWS = 120_000
 NOT_DEVELOPED_ON = [
-    f"zipf:exponent=0.5,messages={ROWS}",
-    f"zipf:exponent=1.0,messages={ROWS}",
-    f"zipf:exponent=1.6,messages={ROWS}",
-    f"zipf:exponent=2.0,messages={ROWS}",
-    f"LN2:messages={ROWS}",
-    f"countries:messages={ROWS}",
-    f"drift:messages={ROWS},every=12000",
+    f"zipf:exponent=0.5,rows={ROWS}",
+    f"zipf:exponent=1.0,rows={ROWS}",
+    f"zipf:exponent=1.6,rows={ROWS}",
+    f"zipf:exponent=2.0,rows={ROWS}",
+    f"LN2:rows={ROWS}",
+    f"countries:rows={ROWS}",
+    f"drift:rows={ROWS},every=12000",
 ]
 STEADY = ("key", "universal", "shuffle", "partial-key", "d-choices", "w-choices", "optimal")
 """Schemes whose figures do not hang on the order of a few rows."""
@@ -51,17 +51,17 @@ def test_a_drawn_stream_begins_as_the_real_one_and_changes_when_it_does(
 
 
 def test_a_sample_is_drawn_as_long_as_the_whole_with_about_as_many_keys() -> None:
-    stream = zipf(keys=20_000, exponent=1.0, messages=ROWS, seed=1)
+    stream = zipf(keys=20_000, exponent=1.0, rows=ROWS, seed=1)
     whole = profile_stream(stream)
     drawn = draw_stream(profile_stream(stream, sample=20_000))
-    assert abs(drawn.messages / ROWS - 1) < 0.02
+    assert abs(drawn.rows / ROWS - 1) < 0.02
     assert abs(np.unique(drawn.keys).size / whole.keys - 1) < 0.05
 
 
 def test_a_long_stream_is_drawn_shorter_with_the_same_shares() -> None:
     profile = KeyProfile.from_counts([1, 2, 3], [8_000_000, 1_000_000, 1_000_000])
     drawn = draw_stream(profile, most_rows=10_000)
-    assert abs(drawn.messages - 10_000) <= 3
+    assert abs(drawn.rows - 10_000) <= 3
     assert abs(np.mean(drawn.keys == 1) - 0.8) < 0.01
 
 
@@ -100,7 +100,7 @@ def test_a_sample_predicts_the_time_of_a_job_within_a_tenth(spec: str) -> None:
 
 
 def test_a_scheme_that_learned_from_the_same_rows_is_predicted_exactly() -> None:
-    stream = zipf(exponent=1.2, messages=ROWS, seed=4)
+    stream = zipf(exponent=1.2, rows=ROWS, seed=4)
     found = {each.grouping: each for each in predict(profile_stream(stream), 20, seed=4)}
     measured = simulate(make_grouping("wrap", 20, seed=4), stream)
     assert found["wrap"].imbalance_percent == pytest.approx(measured.imbalance_percent)
@@ -108,7 +108,7 @@ def test_a_scheme_that_learned_from_the_same_rows_is_predicted_exactly() -> None
 
 
 def test_with_costs_the_load_is_the_cost_of_the_rows() -> None:
-    stream = with_costs(zipf(keys=300, messages=20_000, seed=1), values=8)
+    stream = with_costs(zipf(keys=300, rows=20_000, seed=1), values=8)
     found = {each.grouping: each for each in predict(profile_stream(stream), 5, seed=1)}
     for name in ("shuffle", "key", "proactive-shuffle"):
         busy = simulate_queue(make_grouping(name, 5, seed=1), stream, weighted=True).busy

@@ -36,8 +36,8 @@ class Endless(Stream):
     """Rows whose number is not told before the last one."""
 
     name: ClassVar[str] = "endless"
-    rows: Batch
-    messages: int | None = None
+    batch: Batch
+    rows: int | None = None
     seed: int = 0
 
     @property
@@ -45,7 +45,7 @@ class Endless(Stream):
         return self.name
 
     def _batches(self, size: int) -> Iterator[Batch]:
-        return from_keys(self.rows.keys).batches(size)
+        return from_keys(self.batch.keys).batches(size)
 
 
 def endless(keys: NDArray[np.uint64]) -> Stream:
@@ -73,15 +73,15 @@ def test_windows_hold_every_row_once_whatever_the_length_of_the_stream() -> None
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5, 2.0])
 def test_the_exponent_of_a_zipf_stream_is_found(exponent: float) -> None:
-    profile = profile_stream(zipf(keys=10_000, exponent=exponent, messages=300_000, seed=3))
+    profile = profile_stream(zipf(keys=10_000, exponent=exponent, rows=300_000, seed=3))
     assert abs(profile.zipf_exponent - exponent) < 0.05
 
 
 def test_uniform_keys_look_hardly_skewed() -> None:
-    assert profile_stream(uniform(keys=100, messages=100_000, seed=1)).zipf_exponent < 0.1
+    assert profile_stream(uniform(keys=100, rows=100_000, seed=1)).zipf_exponent < 0.1
 
 
-@pytest.mark.parametrize("spec", ["zipf:keys=20k,exponent=1.2,messages=300k", "LN1:messages=300k"])
+@pytest.mark.parametrize("spec", ["zipf:keys=20k,exponent=1.2,rows=300k", "LN1:rows=300k"])
 def test_a_sample_is_near_the_whole_and_bounded(spec: str) -> None:
     stream = parse_stream(spec, seed=5)
     whole, part = profile_stream(stream), profile_stream(stream, sample=30_000)
@@ -103,7 +103,7 @@ def test_a_sample_of_a_stream_of_unknown_length_is_bounded_and_even_over_time() 
 
 
 def test_a_sample_larger_than_the_stream_is_the_whole_stream() -> None:
-    stream = zipf(keys=100, messages=5000, seed=1)
+    stream = zipf(keys=100, rows=5000, seed=1)
     part, whole = profile_stream(stream, sample=10_000), profile_stream(stream)
     assert part.counted == 5000
     assert part.keys == whole.keys
@@ -111,9 +111,9 @@ def test_a_sample_larger_than_the_stream_is_the_whole_stream() -> None:
 
 
 def test_drift_tells_streams_that_change_from_those_that_do_not() -> None:
-    calm = profile_stream(zipf(keys=1000, messages=400_000, seed=1)).drift
-    moving = profile_stream(drift(keys=1000, messages=400_000, every=40_000, seed=1)).drift
-    turning = profile_stream(countries_half(messages=400_000, seed=1)).drift
+    calm = profile_stream(zipf(keys=1000, rows=400_000, seed=1)).drift
+    moving = profile_stream(drift(keys=1000, rows=400_000, every=40_000, seed=1)).drift
+    turning = profile_stream(countries_half(rows=400_000, seed=1)).drift
     assert calm.largest < 0.01
     assert moving.mean > 0.15
     assert turning.largest > 0.3

@@ -42,7 +42,7 @@ def test_a_key_larger_than_a_worker_is_said_to_be_the_limit_of_whole_keys() -> N
 
 
 def test_rows_of_unequal_cost_are_scheduled_by_it() -> None:
-    stream = with_costs(zipf(keys=500, exponent=1.0, messages=30_000, seed=1), values=16)
+    stream = with_costs(zipf(keys=500, exponent=1.0, rows=30_000, seed=1), values=16)
     found = diagnose(profile_stream(stream), 5, work="stateless").recommendation
     assert found.grouping in ("proactive-shuffle", "shuffle")
     assert found.time_ratio_then < 1.1
@@ -63,7 +63,7 @@ def test_builtin_aggregates_are_left_to_spark_however_skewed() -> None:
 
 @pytest.mark.parametrize("work", ["merge", "atomic"])
 def test_harmless_skew_is_left_alone(work: str) -> None:
-    profile = profile_stream(uniform(keys=50_000, messages=200_000, seed=1))
+    profile = profile_stream(uniform(keys=50_000, rows=200_000, seed=1))
     found = diagnose(profile, 5, work=work).recommendation
     assert found.grouping is None
     assert found.text.startswith("Do nothing")

@@ -11,7 +11,7 @@ import pytest
 from unskew.cli.main import main
 from unskew.groupings.registry import GROUPINGS
 
-STREAM = "zipf:keys=500,exponent=1.4,messages=20000"
+STREAM = "zipf:keys=500,exponent=1.4,rows=20000"
 PROFILE_FIELDS = [
     "rows", "counted_rows", "keys", "keys_exact", "p1", "zipf_exponent", "null_share", "drift",
     "mean_cost", "top_keys",

@@ -11,7 +11,7 @@ from unskew.cli.main import main
 from unskew.groupings.registry import GROUPINGS
 from unskew.streams import STREAMS
 
-STREAM = "zipf:keys=100,exponent=1.2,messages=2000"
+STREAM = "zipf:keys=100,exponent=1.2,rows=2000"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -77,7 +77,7 @@ def test_an_unknown_command_is_named(capsys: Capture) -> None:
 
 
 def test_speeds_must_fit_the_workers(capsys: Capture) -> None:
-    stream = "zipf:keys=50,messages=500,costs=4"
+    stream = "zipf:keys=50,rows=500,costs=4"
     said = complaint(capsys, "simulate", "-w", "3", "--speeds", "1,2", "--stream", stream)
     assert "speeds" in said
     assert "3" in said
@@ -140,7 +140,7 @@ def test_a_report_without_plotly_is_refused_before_the_run(
 
 
 def test_a_run_that_fails_leaves_no_report(capsys: Capture, tmp_path: Path) -> None:
-    stream = "zipf:keys=50,messages=500,costs=4"
+    stream = "zipf:keys=50,rows=500,costs=4"
     complaint(capsys, "simulate", "-w", "3", "--speeds", "1,2", "--stream", stream,
               "--report", str(tmp_path / "out.html"))  # fmt: skip
     assert list(tmp_path.iterdir()) == []

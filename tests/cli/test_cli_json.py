@@ -15,12 +15,12 @@ from unskew.simulator.queueing import simulate_queue
 from unskew.streams import parse_stream
 
 FIELDS = [
-    "grouping", "workers", "sources", "messages", "keys", "p1", "loads", "imbalance_percent",
+    "grouping", "workers", "sources", "rows", "keys", "p1", "loads", "imbalance_percent",
     "average_imbalance_fraction", "stddev", "replication", "memory", "seconds",
-    "messages_per_second",
+    "rows_per_second",
 ]  # fmt: skip
-STREAM = "zipf:keys=500,exponent=1.2,messages=10000"
-COSTLY = "zipf:keys=200,exponent=1.0,messages=5000,costs=8"
+STREAM = "zipf:keys=500,exponent=1.2,rows=10000"
+COSTLY = "zipf:keys=200,exponent=1.0,rows=5000,costs=8"
 
 Capture = pytest.CaptureFixture[str]
 
@@ -40,13 +40,13 @@ def test_simulate_prints_the_promised_fields_and_they_agree_with_each_other(
                      "--stream", STREAM, "--seed", "1")  # fmt: skip
     assert [name for name in found if name in FIELDS] == FIELDS
     assert (found["grouping"], found["workers"], found["sources"]) == ("partial-key", 7, 3)
-    assert found["messages"] == sum(found["loads"]) == 10_000
+    assert found["rows"] == sum(found["loads"]) == 10_000
     assert all(isinstance(load, int) for load in found["loads"])
     mean = sum(found["loads"]) / 7
     assert math.isclose(found["imbalance_percent"], 100 * (max(found["loads"]) / mean - 1))
     assert math.isclose(found["replication"], found["memory"] / found["keys"])
-    total = found["messages"] + found["learned_messages"]
-    assert math.isclose(found["messages_per_second"], total / found["seconds"])
+    total = found["rows"] + found["learned_rows"]
+    assert math.isclose(found["rows_per_second"], total / found["seconds"])
 
 
 def test_simulate_says_what_the_library_says(capsys: Capture) -> None:
@@ -66,20 +66,20 @@ def test_one_seed_gives_one_result_and_another_seed_another(capsys: Capture) -> 
 
 def test_a_learned_scheme_learns_from_the_share_that_was_told(capsys: Capture) -> None:
     found = run_json(capsys, "simulate", "-g", "wrap", "--learn", "0.5", "--stream", STREAM)
-    assert (found["messages"], found["learned_messages"]) == (5_000, 5_000)
+    assert (found["rows"], found["learned_rows"]) == (5_000, 5_000)
 
 
 def test_compare_measures_all_on_the_same_rows_if_one_learns(capsys: Capture) -> None:
     found = run_json(capsys, "compare", "-g", "key", "-g", "wrap", "--stream", STREAM)
     assert [each["grouping"] for each in found["results"]] == ["key", "wrap"]
-    assert [each["learned_messages"] for each in found["results"]] == [2_000, 2_000]
-    assert len({(each["messages"], each["keys"], each["p1"]) for each in found["results"]}) == 1
+    assert [each["learned_rows"] for each in found["results"]] == [2_000, 2_000]
+    assert len({(each["rows"], each["keys"], each["p1"]) for each in found["results"]}) == 1
 
 
 def test_compare_measures_every_row_if_none_learns_or_all_plan_by_epoch(capsys: Capture) -> None:
     for more in (["-g", "shuffle"], ["-g", "wrap", "--epoch", "2500"]):
         found = run_json(capsys, "compare", "-g", "key", *more, "--stream", STREAM)
-        assert [each["messages"] for each in found["results"]] == [10_000, 10_000]
+        assert [each["rows"] for each in found["results"]] == [10_000, 10_000]
 
 
 def test_compare_tells_settings_of_one_scheme_apart(capsys: Capture) -> None:
@@ -107,9 +107,9 @@ def test_a_scheme_that_refuses_so_few_workers_is_left_out_with_its_reason(
     class Crowd(KeyGrouping):
         name = "crowd"
 
-        def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-            check_int("Crowd", "n_workers", n_workers, minimum=5)
-            super().__init__(n_workers, seed=seed)
+        def __init__(self, workers: int, *, seed: int = 0) -> None:
+            check_int("Crowd", "workers", workers, minimum=5)
+            super().__init__(workers, seed=seed)
 
     chosen = {"key": KeyGrouping, "crowd": Crowd}
     monkeypatch.setattr("unskew.groupings.registry.GROUPINGS", chosen)
@@ -137,7 +137,7 @@ def test_the_loads_of_schemes_that_hear_of_costs_are_those_of_the_run_with_queue
         found = run_json(capsys, "simulate", "-g", name, "-w", "4", "--stream", COSTLY)
         expected = simulate_queue(GROUPINGS[name](4), stream)
         assert found["loads"] == list(expected.placement.loads)
-        assert sum(found["loads"]) == found["messages"]
+        assert sum(found["loads"]) == found["rows"]
         assert found["queueing"]["busy"] == list(expected.busy)
         assert found["memory"] == expected.placement.memory > found["keys"]
 
@@ -179,7 +179,7 @@ def test_groupings_lists_every_scheme_with_its_defaults(capsys: Capture) -> None
 def test_streams_lists_what_the_parser_takes(capsys: Capture) -> None:
     for each in run_json(capsys, "streams")["streams"]:
         if each["name"] != "file":
-            assert parse_stream(each["name"]).messages == each["parameters"]["messages"]
+            assert parse_stream(each["name"]).rows == each["parameters"]["rows"]
 
 
 def test_auto_says_what_it_chose_and_why(capsys: Capture) -> None:

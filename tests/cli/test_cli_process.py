@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 UNSKEW = [sys.executable, "-m", "unskew"]
-SMALL = ["--stream", "zipf:keys=100,messages=2000"]
+SMALL = ["--stream", "zipf:keys=100,rows=2000"]
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
@@ -29,7 +29,7 @@ def test_json_is_all_that_stdout_gets() -> None:
     assert done.returncode == 0
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
-    assert json.loads(done.stdout)["messages"] == 2_000
+    assert json.loads(done.stdout)["rows"] == 2_000
 
 
 def test_a_bad_name_ends_with_code_2_and_one_line() -> None:
@@ -56,7 +56,7 @@ def test_a_reader_that_goes_away_is_no_drama(more: list[str]) -> None:
 def test_an_interrupt_stops_with_code_130_one_word_and_no_report(tmp_path: Path) -> None:
     report = tmp_path / "out.html"
     with subprocess.Popen(
-        [*UNSKEW, "simulate", "-g", "key", "--stream", "zipf:keys=1000,messages=100G",
+        [*UNSKEW, "simulate", "-g", "key", "--stream", "zipf:keys=1000,rows=100G",
          "--report", str(report)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -7,7 +7,7 @@ from unskew.cli.main import app, main
 from unskew.groupings.registry import GROUPINGS
 from unskew.streams import STREAMS
 
-STREAM = "zipf:keys=500,exponent=1.2,messages=10000"
+STREAM = "zipf:keys=500,exponent=1.2,rows=10000"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -29,7 +29,7 @@ def test_the_table_has_a_row_for_each_grouping_as_the_user_called_it(capsys: Cap
 
 
 def test_completion_times_are_shown_for_streams_with_costs_alone(capsys: Capture) -> None:
-    costly = "zipf:keys=50,messages=2000,costs=4"
+    costly = "zipf:keys=50,rows=2000,costs=4"
     assert "p99 ms" in output_of(capsys, "simulate", "-g", "key", "--stream", costly)
     assert "p99 ms" not in output_of(capsys, "simulate", "-g", "key", "--stream", STREAM)
 

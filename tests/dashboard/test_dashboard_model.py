@@ -79,7 +79,7 @@ def test_a_frame_does_not_grow_with_workers_and_keys() -> None:
     update = RunModel("run").take(big)
     assert update is not None
     assert len(json.dumps(update)) < 10_000
-    assert update["frame"]["hot_keys"][0]["n_workers"] == 5000
+    assert update["frame"]["hot_keys"][0]["worker_count"] == 5000
 
 
 def test_without_loads_nothing_is_said_about_balance() -> None:

@@ -45,7 +45,7 @@ def exported() -> dict[str, list[dict[str, str]]]:
             version=3,
             latency=(0.1, 0.2, 0.3),
             phase="RUN",
-            messages=5,
+            rows=5,
             hot_keys=(HotKey("a", 0.5, (0, 1)),),
         )
     )

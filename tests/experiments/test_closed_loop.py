@@ -10,11 +10,11 @@ from unskew.experiments.closed_loop import Served, serve
 WORK, TRANSIT = 1.0, 2.0
 
 
-def run(workers: list[int], n_workers: int, in_flight: int) -> Served:
+def run(placed: list[int], workers: int, in_flight: int) -> Served:
     return serve(
-        np.array(workers, np.int32),
-        np.zeros(len(workers), np.int64),
-        n_workers,
+        np.array(placed, np.int32),
+        np.zeros(len(placed), np.int64),
+        workers,
         milliseconds=WORK,
         in_flight=in_flight,
         transit_milliseconds=TRANSIT,

@@ -34,7 +34,7 @@ def test_without_a_file_there_is_always_a_drawn_stand_in(monkeypatch: pytest.Mon
     monkeypatch.delenv(datasets.FOLDER, raising=False)
     for symbol in datasets.PUBLISHED:
         assert datasets.names_for(symbol)[0] == f"{symbol}~"
-        assert datasets.load(f"{symbol}~", 100, 50, 1).messages == 100
+        assert datasets.load(f"{symbol}~", 100, 50, 1).rows == 100
 
 
 def test_an_unknown_set_lists_the_known_ones() -> None:

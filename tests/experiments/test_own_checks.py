@@ -37,7 +37,7 @@ def even_rows(
     """
     setting = {"stream": "LN1", "workers": workers, "learn": learn, "draw": 0, "keys": 1000}
     setting["plans"] = plans
-    sizes = {"learned": int(1e7 * learn), "messages": int(1e7 * (1 - learn))}
+    sizes = {"learned": int(1e7 * learn), "rows": int(1e7 * (1 - learn))}
     wrap = {"scheme": "wrap", "imbalance": 0.9, "replication": 1.05, "memory": 1050}
     shuffle = {"scheme": "shuffle", "imbalance": 0.0, "replication": 9.0, "memory": 9000}
     key = {"scheme": "key", "imbalance": 80.0, "replication": 1.0, "memory": 1000}

@@ -16,7 +16,7 @@ from unskew.streams.zipf import zipf
 KEYS, MESSAGES, SOURCES = 100_000, 10_000_000, 5
 
 # Exponent, workers, and for key grouping and partial-key the mean over time of I(t)/t (their
-# simulator divides by the messages so far) and the replication after 10 million messages.
+# simulator divides by the rows so far) and the replication after 10 million rows.
 TABLE = [
     (1.2, 10, 1.6e-1, 4.9e-2, 1.23),
     (1.2, 100, 2.1e-1, 8.8e-2, 1.08),
@@ -27,22 +27,22 @@ TABLE = [
 
 def run(grouping: Grouping, exponent: float) -> tuple[float, float]:
     names = pa.array([str(rank + 1) for rank in range(KEYS)])
-    sources, observer = Sources(grouping, SOURCES), Observer(grouping.n_workers, n_keys=KEYS)
+    sources, observer = Sources(grouping, SOURCES), Observer(grouping.workers, n_keys=KEYS)
     fractions = []
     for batch in zipf(KEYS, exponent, MESSAGES, seed=1).batches(20_000):
         text = names.take(pa.array(batch.keys.astype(np.int64)))
         observer.observe(batch.keys, sources.route(Batch(text, None)))
-        fractions.append(imbalance(observer.loads) / observer.messages)
+        fractions.append(imbalance(observer.loads) / observer.rows)
     return float(np.mean(fractions)), observer.memory / observer.distinct_keys
 
 
-@pytest.mark.parametrize(("exponent", "n_workers", "of_key", "of_split", "replication"), TABLE)
+@pytest.mark.parametrize(("exponent", "workers", "of_key", "of_split", "replication"), TABLE)
 def test_the_authors_simulator_is_reproduced(
-    exponent: float, n_workers: int, of_key: float, of_split: float, replication: float
+    exponent: float, workers: int, of_key: float, of_split: float, replication: float
 ) -> None:
-    fraction, copies = run(KeyGrouping(n_workers, hashes="simulator"), exponent)
+    fraction, copies = run(KeyGrouping(workers, hashes="simulator"), exponent)
     assert fraction == pytest.approx(of_key, rel=0.03)
     assert copies == 1
-    fraction, copies = run(PartialKey(n_workers, hashes="simulator"), exponent)
+    fraction, copies = run(PartialKey(workers, hashes="simulator"), exponent)
     assert fraction == pytest.approx(of_split, rel=0.03)
     assert copies == pytest.approx(replication, abs=0.01)

@@ -14,14 +14,14 @@ from unskew.streams import Stream, countries_half, drift, lognormal, uniform, zi
 
 MESSAGES = 300_000
 STREAMS = [
-    zipf(exponent=0.1, messages=MESSAGES, seed=1),
-    zipf(exponent=0.8, messages=MESSAGES, seed=1),
-    zipf(exponent=1.4, messages=MESSAGES, seed=1),
-    zipf(exponent=2.0, messages=MESSAGES, seed=1),
-    lognormal("LN1", messages=MESSAGES, seed=1),
-    lognormal("LN2", messages=MESSAGES, seed=1),
-    drift(every=30_000, messages=MESSAGES, seed=1),
-    countries_half(messages=MESSAGES, seed=1),
+    zipf(exponent=0.1, rows=MESSAGES, seed=1),
+    zipf(exponent=0.8, rows=MESSAGES, seed=1),
+    zipf(exponent=1.4, rows=MESSAGES, seed=1),
+    zipf(exponent=2.0, rows=MESSAGES, seed=1),
+    lognormal("LN1", rows=MESSAGES, seed=1),
+    lognormal("LN2", rows=MESSAGES, seed=1),
+    drift(every=30_000, rows=MESSAGES, seed=1),
+    countries_half(rows=MESSAGES, seed=1),
 ]
 RIVALS = ("shuffle", "partial-key", "w-choices", "wrap", "popularity")
 
@@ -40,7 +40,7 @@ def test_auto_is_nearly_as_fast_as_the_best_and_never_slower_than_hashing(stream
 
 
 def test_keys_without_skew_are_hashed_at_no_cost() -> None:
-    stream = uniform(keys=200_000, messages=MESSAGES, seed=1)
+    stream = uniform(keys=200_000, rows=MESSAGES, seed=1)
     found = simulate(Auto(5, seed=1), stream, learn=0.2)
     plain = simulate(KeyGrouping(5, seed=1), stream, learn=0.2)
     assert found.why.startswith("key: ")
@@ -48,7 +48,7 @@ def test_keys_without_skew_are_hashed_at_no_cost() -> None:
 
 
 def test_skewed_keys_are_laid_out_and_few_are_split() -> None:
-    found = simulate(Auto(20, seed=1), zipf(exponent=1.4, messages=MESSAGES, seed=1), learn=0.2)
+    found = simulate(Auto(20, seed=1), zipf(exponent=1.4, rows=MESSAGES, seed=1), learn=0.2)
     assert found.why.startswith("wrap: ")
     assert found.replication < 1.05
 
@@ -70,7 +70,7 @@ def test_the_guarantee_whatever_was_learned_and_whatever_comes(
 
 
 def test_work_that_needs_whole_keys_never_has_one_split() -> None:
-    stream = zipf(keys=1000, exponent=1.4, messages=50_000, seed=1)
+    stream = zipf(keys=1000, exponent=1.4, rows=50_000, seed=1)
     grouping = Auto(20, work="atomic", seed=1)
     assert not grouping.splits_keys
     assert simulate(grouping, stream, sources=3, learn=0.2).replication == 1.0

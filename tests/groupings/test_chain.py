@@ -13,13 +13,13 @@ from unskew.scheduling import wrap_around
 )
 def test_every_key_is_cut_and_no_two_cuts_lie_far_apart(loads: list[float], more: int) -> None:
     amounts = -np.sort(-np.array(loads))
-    n_workers = amounts.size + more
-    rooms = chain_rooms(amounts, n_workers)
-    assert rooms.size == n_workers
+    workers = amounts.size + more
+    rooms = chain_rooms(amounts, workers)
+    assert rooms.size == workers
     assert rooms.sum() == pytest.approx(amounts.sum())
     pieces = wrap_around(amounts, rooms)
     counts = np.diff(pieces.starts)
     assert counts.min() >= 2
-    assert pieces.workers.size - amounts.size == n_workers - 1
+    assert pieces.workers.size - amounts.size == workers - 1
     # Highest averages: no worker has more than the largest key over its cuts.
     assert rooms.max() <= (amounts / (counts - 1)).max() * (1 + 1e-9)

@@ -46,9 +46,9 @@ def zipf_keys(size: int, *, seed: int = 0, keys: int = 500) -> NDArray[np.int64]
     return rng.zipf(1.3, size).astype(np.int64) % keys
 
 
-def ready(spec: str, n_workers: int, *, seed: int = 0) -> Grouping:
+def ready(spec: str, workers: int, *, seed: int = 0) -> Grouping:
     """A grouping that has learned what it can learn."""
-    grouping = make_grouping(spec, n_workers, seed=seed)
+    grouping = make_grouping(spec, workers, seed=seed)
     history = zipf_keys(5_000, seed=99)
     if isinstance(grouping, LearnedGrouping):
         return grouping.learn(history).build()
@@ -64,13 +64,13 @@ def spec(request: pytest.FixtureRequest) -> str:
 
 
 def test_every_worker_is_in_range(spec: str) -> None:
-    for n_workers in (1, 2, 7, 100):
-        if "choices=4" in spec and n_workers < 4:
+    for workers in (1, 2, 7, 100):
+        if "choices=4" in spec and workers < 4:
             continue
-        workers = ready(spec, n_workers).route_many(zipf_keys(3_000))
-        assert workers.dtype == np.int32
-        assert workers.min() >= 0
-        assert workers.max() < n_workers
+        placed = ready(spec, workers).route_many(zipf_keys(3_000))
+        assert placed.dtype == np.int32
+        assert placed.min() >= 0
+        assert placed.max() < workers
 
 
 def test_route_many_equals_route_tuple_by_tuple(spec: str) -> None:
@@ -222,13 +222,13 @@ def test_parameters_rebuild_the_grouping(spec: str) -> None:
 
 def test_defaults_in_the_registry_are_those_of_the_class() -> None:
     for name, scheme in GROUPINGS.items():
-        assert {"n_workers": 6, **default_parameters(scheme)} == make_grouping(name, 6).parameters()
+        assert {"workers": 6, **default_parameters(scheme)} == make_grouping(name, 6).parameters()
 
 
 def test_bad_workers_are_refused(spec: str) -> None:
     values: tuple[Any, ...] = (0, -3, 2.5, True, "8")
     for bad in values:
-        with pytest.raises(InvalidParameterError, match="n_workers must be an int >= 1"):
+        with pytest.raises(InvalidParameterError, match="workers must be an int >= 1"):
             make_grouping(spec, bad)
 
 
@@ -250,18 +250,16 @@ def test_an_empty_stream_has_no_routes(spec: str) -> None:
 @settings(deadline=None, max_examples=30)
 @given(
     keys=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50),
-    n_workers=st.integers(1, 300),
+    workers=st.integers(1, 300),
     seed=st.integers(0, 2**32),
     name=st.sampled_from(NAMES),
 )
-def test_any_keys_any_workers_any_seed(
-    keys: list[int], n_workers: int, seed: int, name: str
-) -> None:
-    if GROUPINGS[name].needs_costs and n_workers > 64:
-        n_workers = 64
-    workers = make_grouping(name, max(n_workers, 2), seed=seed).route_many(keys)
-    assert workers.size == len(keys)
-    assert all(0 <= worker < max(n_workers, 2) for worker in workers.tolist())
+def test_any_keys_any_workers_any_seed(keys: list[int], workers: int, seed: int, name: str) -> None:
+    if GROUPINGS[name].needs_costs and workers > 64:
+        workers = 64
+    placed = make_grouping(name, max(workers, 2), seed=seed).route_many(keys)
+    assert placed.size == len(keys)
+    assert all(0 <= worker < max(workers, 2) for worker in placed.tolist())
 
 
 def test_seeds_of_unlike_purposes_differ() -> None:

@@ -41,11 +41,11 @@ shares_of_head = (
 @given(shares_of_head, st.integers(1, 60), st.sampled_from([0.0, 1e-4, 1e-2]))
 @settings(deadline=None)
 def test_choices_are_the_fewest_that_the_inequality_allows(
-    shares: list[float], n_workers: int, tolerance: float
+    shares: list[float], workers: int, tolerance: float
 ) -> None:
-    found = fewest_choices(np.array(shares), n_workers, tolerance)
-    assert not any(holds(d, shares, n_workers, tolerance - 1e-9) for d in range(2, found))
-    assert found == n_workers or holds(found, shares, n_workers, tolerance)
+    found = fewest_choices(np.array(shares), workers, tolerance)
+    assert not any(holds(d, shares, workers, tolerance - 1e-9) for d in range(2, found))
+    assert found == workers or holds(found, shares, workers, tolerance)
 
 
 def test_choices_follow_from_the_share_of_a_single_key() -> None:
@@ -59,19 +59,19 @@ def test_choices_follow_from_the_share_of_a_single_key() -> None:
 @given(st.integers(2, 300), st.data())
 @settings(deadline=None)
 def test_distinct_workers_are_the_mean_of_independent_choices(
-    n_workers: int, data: st.DataObject
+    workers: int, data: st.DataObject
 ) -> None:
-    choices = data.draw(st.integers(1, n_workers - 1))
-    mean = n_workers * (1 - (1 - 1 / n_workers) ** choices)
-    assert mean - 1e-9 <= distinct_workers(choices, n_workers) < mean + 1 + 1e-9
-    assert distinct_workers(choices, n_workers) <= choices
+    choices = data.draw(st.integers(1, workers - 1))
+    mean = workers * (1 - (1 - 1 / workers) ** choices)
+    assert mean - 1e-9 <= distinct_workers(choices, workers) < mean + 1 + 1e-9
+    assert distinct_workers(choices, workers) <= choices
 
 
 def test_a_hot_key_has_the_workers_that_the_inequality_asks_for() -> None:
-    n_workers = 20
+    workers = 20
     keys = np.arange(200_000)
     keys[::4] = -1
-    grouping = DChoices(n_workers, seed=5)
+    grouping = DChoices(workers, seed=5)
     used = set(grouping.route_many(keys)[::4].tolist())
     # 8 choices (see above) hit 6.7 of 20 workers on average; the very first estimates of the
     # share come from few rows and may have asked for a little more or less.
@@ -108,11 +108,11 @@ def test_a_higher_tolerance_needs_fewer_workers() -> None:
     assert spread[1] < spread[0]
 
 
-@pytest.mark.parametrize("n_workers", [3, 20, 130])
+@pytest.mark.parametrize("workers", [3, 20, 130])
 @pytest.mark.parametrize("weight", [1.0, 2.5])
-def test_rows_of_a_hot_key_go_to_its_least_loaded_candidate(n_workers: int, weight: float) -> None:
-    grouping = DChoices(n_workers, tolerance=0.6 / n_workers, seed=1)
-    loads = np.zeros(n_workers)
+def test_rows_of_a_hot_key_go_to_its_least_loaded_candidate(workers: int, weight: float) -> None:
+    grouping = DChoices(workers, tolerance=0.6 / workers, seed=1)
+    loads = np.zeros(workers)
     for row in range(1500):
         key = (0, 1, 0)[row % 3]
         worker = grouping.route(key, weight=weight)

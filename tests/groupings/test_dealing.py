@@ -10,8 +10,8 @@ from unskew.hashing import Ids
 from unskew.streams import zipf
 
 
-def zipf_ids(exponent: float, messages: int) -> Ids:
-    batches = zipf(keys=10_000, exponent=exponent, messages=messages, seed=1).batches()
+def zipf_ids(exponent: float, rows: int) -> Ids:
+    batches = zipf(keys=10_000, exponent=exponent, rows=rows, seed=1).batches()
     keys = np.concatenate([batch.keys for batch in batches])
     names: Ids = np.random.default_rng(1).integers(0, 1 << 63, 10_001).astype(np.uint64)
     ids: Ids = names[keys]

@@ -27,7 +27,7 @@ def zipf_stream(exponent: float, seed: int) -> NDArray[np.int64]:
 
 def imbalance(grouping: Grouping, validation: NDArray[np.int64]) -> float:
     workers = grouping.route_many(validation)
-    return metrics.imbalance_percent(np.bincount(workers, minlength=grouping.n_workers))
+    return metrics.imbalance_percent(np.bincount(workers, minlength=grouping.workers))
 
 
 @pytest.fixture(scope="module")

@@ -34,19 +34,19 @@ class Item:
 class PaperDynamicKey:
     """Algorithms 1 to 6 word by word, in lists and with recursion."""
 
-    def __init__(self, n_workers: int, expected_keys: int, rate: float) -> None:
-        self.n_workers, self.rate, self.row = n_workers, rate, 0
+    def __init__(self, workers: int, expected_keys: int, rate: float) -> None:
+        self.workers, self.rate, self.row = workers, rate, 0
         self.rooms = (round(0.1 * expected_keys), round(0.4 * expected_keys))
         self.old: list[Item] = []
         self.teenage: list[Item] = []
         self.baby: list[Item] = []
         self.baby_room = expected_keys - sum(self.rooms)
-        self.loads = [0.0] * n_workers
-        _, self.threshold, most = thresholds(n_workers)
-        self.most = min(most, n_workers)
+        self.loads = [0.0] * workers
+        _, self.threshold, most = thresholds(workers)
+        self.most = min(most, workers)
 
     def route_many(self, keys: NDArray[np.int64], weights: list[float]) -> list[int]:
-        firsts = KeyGrouping(self.n_workers).route_many(keys).tolist()
+        firsts = KeyGrouping(self.workers).route_many(keys).tolist()
         rows = zip(keys.tolist(), firsts, weights, strict=True)
         return [self.route(key, first, weight) for key, first, weight in rows]
 
@@ -69,7 +69,7 @@ class PaperDynamicKey:
             if item.key == key:
                 return item
         self.baby.append(Item(key))
-        self.baby[-1].width = min(2, self.n_workers)
+        self.baby[-1].width = min(2, self.workers)
         return self.baby[-1]
 
     @staticmethod
@@ -93,11 +93,11 @@ class PaperDynamicKey:
         return self.loads[worker] >= self.threshold / 100 * sum(self.loads)
 
     def choose(self, item: Item, first: int, warm: bool) -> int:
-        own = [(first + step) % self.n_workers for step in range(item.width)]
+        own = [(first + step) % self.workers for step in range(item.width)]
         best = min(own, key=lambda worker: self.loads[worker])
         below = sum(not self.is_full(worker) for worker in own)
         if warm and self.is_full(best) and item in self.old:
-            further = (first + item.width) % self.n_workers
+            further = (first + item.width) % self.workers
             if item.width < self.most and self.loads[further] < self.loads[best]:
                 item.width += 1
                 return further
@@ -125,10 +125,10 @@ def route_from_sources(grouping: Grouping, keys: NDArray[np.int64], n_sources: i
     return workers
 
 
-@pytest.mark.parametrize("n_workers", TABLE_1)
-def test_thresholds_are_those_of_table_1(n_workers: int) -> None:
-    ideal, threshold, max_workers = thresholds(n_workers)
-    printed = TABLE_1[n_workers]
+@pytest.mark.parametrize("workers", TABLE_1)
+def test_thresholds_are_those_of_table_1(workers: int) -> None:
+    ideal, threshold, max_workers = thresholds(workers)
+    printed = TABLE_1[workers]
     assert ideal == printed[0]
     assert printed[1] in (math.floor(threshold * 100) / 100, round(threshold, 2))
     assert max_workers == printed[2]
@@ -136,7 +136,7 @@ def test_thresholds_are_those_of_table_1(n_workers: int) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(
-    n_workers=st.integers(1, 12),
+    workers=st.integers(1, 12),
     hot=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
     expected_keys=st.sampled_from([10, 30]),
     rate=st.sampled_from([0.5, 4.0, 16.0]),
@@ -144,12 +144,12 @@ def test_thresholds_are_those_of_table_1(n_workers: int) -> None:
     seed=st.integers(0, 1_000),
 )
 def test_every_row_goes_where_the_algorithms_of_the_paper_send_it(
-    n_workers: int, hot: float, expected_keys: int, rate: float, weight: float | None, seed: int
+    workers: int, hot: float, expected_keys: int, rate: float, weight: float | None, seed: int
 ) -> None:
     keys = skewed(1_500, hot, seed=seed)
     keys[700:] += 5  # another key becomes hot, so the first must give its workers back
-    paper = PaperDynamicKey(n_workers, expected_keys, rate)
-    grouping = DynamicKey(n_workers, expected_keys=expected_keys, rate=rate)
+    paper = PaperDynamicKey(workers, expected_keys, rate)
+    grouping = DynamicKey(workers, expected_keys=expected_keys, rate=rate)
     weights = None if weight is None else np.full(keys.size, weight)
     wanted = paper.route_many(keys, [1.0 if weight is None else weight] * keys.size)
     assert grouping.route_many(keys, weights=weights).tolist() == wanted
@@ -167,13 +167,13 @@ def test_that_comparison_sees_keys_widen_and_narrow() -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(n_workers=st.integers(2, 12), seed=st.integers(0, 1_000))
-def test_weighted_rows_count_by_their_weight(n_workers: int, seed: int) -> None:
+@given(workers=st.integers(2, 12), seed=st.integers(0, 1_000))
+def test_weighted_rows_count_by_their_weight(workers: int, seed: int) -> None:
     """Whole weights are rows that come in one: their sums stay exact, as in the paper's loads."""
     keys = skewed(1_200, 0.6, seed=seed)
     weights = np.random.default_rng(seed).integers(0, 9, keys.size).astype(float)
-    paper = PaperDynamicKey(n_workers, 30, 8.0)
-    grouping = DynamicKey(n_workers, expected_keys=30, rate=8.0)
+    paper = PaperDynamicKey(workers, 30, 8.0)
+    grouping = DynamicKey(workers, expected_keys=30, rate=8.0)
     wanted = paper.route_many(keys, weights.tolist())
     assert grouping.route_many(keys, weights=weights).tolist() == wanted
 
@@ -189,10 +189,10 @@ def test_before_the_warm_up_and_outside_the_old_generation_a_key_has_two_workers
 
 
 def test_a_key_never_has_more_workers_than_table_1_allows() -> None:
-    for n_workers, (_, _, most) in TABLE_1.items():
-        grouping = DynamicKey(n_workers, rate=50)
-        workers = grouping.route_many(np.zeros(200_000, np.int64))
-        assert len(set(workers.tolist())) == most
+    for workers, (_, _, most) in TABLE_1.items():
+        grouping = DynamicKey(workers, rate=50)
+        placed = grouping.route_many(np.zeros(200_000, np.int64))
+        assert len(set(placed.tolist())) == most
         assert len(grouping.candidates(0)) == most
 
 
@@ -202,17 +202,17 @@ def test_one_worker_gets_everything() -> None:
     assert grouping.candidates(-1) == (0,)
 
 
-@pytest.mark.parametrize("n_workers", [2, 3, 40])
-def test_candidates_never_miss_a_worker_and_stay_two_for_ordinary_keys(n_workers: int) -> None:
-    grouping = DynamicKey(n_workers, rate=50)
+@pytest.mark.parametrize("workers", [2, 3, 40])
+def test_candidates_never_miss_a_worker_and_stay_two_for_ordinary_keys(workers: int) -> None:
+    grouping = DynamicKey(workers, rate=50)
     used: dict[int, set[int]] = {}
     for seed in range(10):
         keys = skewed(3_000, 0.8, keys=400, seed=seed) + 7 * (seed // 3)
         for key, worker in zip(keys.tolist(), grouping.route_many(keys).tolist(), strict=True):
             used.setdefault(key, set()).add(worker)
-    assert max(len(workers) for workers in used.values()) >= min(3, n_workers)
-    for key, workers in used.items():
-        assert workers <= set(grouping.candidates(key))
+    assert max(len(placed) for placed in used.values()) >= min(3, workers)
+    for key, placed in used.items():
+        assert placed <= set(grouping.candidates(key))
     ordinary = [len(grouping.candidates(key)) for key in range(100, 400)]
     assert ordinary.count(2) > 290
 

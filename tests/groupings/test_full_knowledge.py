@@ -13,25 +13,25 @@ from unskew.groupings.full_knowledge import FullKnowledge
 costs_lists = st.lists(st.floats(0, 1e6), min_size=1, max_size=150)
 
 
-def loads_of(workers: list[int], costs: list[float], n_workers: int) -> list[float]:
-    return [float(load) for load in np.bincount(workers, weights=costs, minlength=n_workers)]
+def loads_of(placed: list[int], costs: list[float], workers: int) -> list[float]:
+    return [float(load) for load in np.bincount(placed, weights=costs, minlength=workers)]
 
 
 @settings(deadline=None, max_examples=80)
-@given(costs=costs_lists, n_workers=st.integers(1, 12))
-def test_the_largest_load_keeps_grahams_bound(costs: list[float], n_workers: int) -> None:
-    workers = FullKnowledge(n_workers).route_many(np.arange(len(costs)), weights=costs)
-    largest = max(loads_of(workers.tolist(), costs, n_workers))
-    bound = sum(costs) / n_workers + max(costs) * (1 - 1 / n_workers)
+@given(costs=costs_lists, workers=st.integers(1, 12))
+def test_the_largest_load_keeps_grahams_bound(costs: list[float], workers: int) -> None:
+    placed = FullKnowledge(workers).route_many(np.arange(len(costs)), weights=costs)
+    largest = max(loads_of(placed.tolist(), costs, workers))
+    bound = sum(costs) / workers + max(costs) * (1 - 1 / workers)
     assert largest <= bound * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("n_workers", [2, 3, 5, 8])
-def test_the_bound_is_reached_by_the_papers_example(n_workers: int) -> None:
-    costs = [1.0] * (n_workers * (n_workers - 1)) + [float(n_workers)]
-    workers = FullKnowledge(n_workers).route_many(np.arange(len(costs)), weights=costs)
-    best = sum(costs) / n_workers  # all small rows on k − 1 workers, the large one on the last
-    assert max(loads_of(workers.tolist(), costs, n_workers)) == (2 - 1 / n_workers) * best
+@pytest.mark.parametrize("workers", [2, 3, 5, 8])
+def test_the_bound_is_reached_by_the_papers_example(workers: int) -> None:
+    costs = [1.0] * (workers * (workers - 1)) + [float(workers)]
+    placed = FullKnowledge(workers).route_many(np.arange(len(costs)), weights=costs)
+    best = sum(costs) / workers  # all small rows on k − 1 workers, the large one on the last
+    assert max(loads_of(placed.tolist(), costs, workers)) == (2 - 1 / workers) * best
 
 
 @settings(deadline=None, max_examples=60)

@@ -48,22 +48,22 @@ def test_the_lowest_bit_of_a_word_is_found_at_all_64_places() -> None:
 
 
 @pytest.mark.parametrize("largest_start", [0, 10, 5000])
-@given(n_workers=st.integers(1, 140), seed=st.integers(0, 2**32 - 1))
+@given(workers=st.integers(1, 140), seed=st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=40)
 def test_answers_are_the_first_of_the_least_loaded(
-    largest_start: int, n_workers: int, seed: int
+    largest_start: int, workers: int, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
     n_sets, n_rows = 4, 600
     members = [
-        random.permutation(n_workers)[: random.integers(1, n_workers + 1)] for _ in range(n_sets)
+        random.permutation(workers)[: random.integers(1, workers + 1)] for _ in range(n_sets)
     ]
-    levels, loads = new_levels(n_workers, n_sets), random.integers(0, largest_start + 1, n_workers)
-    for at, workers in enumerate(members):
-        for worker in workers.tolist():
+    levels, loads = new_levels(workers, n_sets), random.integers(0, largest_start + 1, workers)
+    for at, placed in enumerate(members):
+        for worker in placed.tolist():
             put_in(levels.sets, at, worker)
     start_levels(levels, n_sets, loads)
-    asked, also = random.integers(0, n_sets, n_rows), random.integers(0, n_workers, n_rows)
+    asked, also = random.integers(0, n_sets, n_rows), random.integers(0, workers, n_rows)
     expected_loads, expected = loads.copy(), []
     for at, other in zip(asked.tolist(), also.tolist(), strict=True):
         worker = min(members[at].tolist(), key=lambda worker: (expected_loads[worker], worker))

@@ -31,7 +31,7 @@ def test_the_authors_programs_are_followed_on_a_short_trace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "n_workers", "n_sources"),
+    ("file", "workers", "n_sources"),
     [
         ("routes_z1.2_W10_S1.csv", 10, 1),
         ("routes_z1.2_W100_S1.csv", 100, 1),
@@ -39,7 +39,7 @@ def test_the_authors_programs_are_followed_on_a_short_trace() -> None:
     ],
 )
 def test_the_authors_programs_are_followed_tuple_by_tuple(
-    file: str, n_workers: int, n_sources: int
+    file: str, workers: int, n_sources: int
 ) -> None:
     if not (GOLDEN / file).exists():
         pytest.skip("the recorded routes are not beside this checkout")
@@ -48,9 +48,9 @@ def test_the_authors_programs_are_followed_tuple_by_tuple(
     assert len(rows) == 20_000
     keys = np.array([row["key"] for row in rows])
     columns = {
-        "KG": KeyGrouping(n_workers, hashes="simulator"),
-        "PKG": PartialKey(n_workers, hashes="simulator"),
-        "gdfmPKG": PartialKey(n_workers, hashes="storm"),
+        "KG": KeyGrouping(workers, hashes="simulator"),
+        "PKG": PartialKey(workers, hashes="simulator"),
+        "gdfmPKG": PartialKey(workers, hashes="storm"),
     }
     for column, grouping in columns.items():
         if column not in rows[0]:
@@ -70,20 +70,20 @@ def test_one_repeated_key_alternates_between_its_candidates() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=10), st.integers(2, 50), st.integers(2, 5))
-def test_distinct_candidates_are_distinct(key: str, n_workers: int, choices: int) -> None:
-    choices = min(choices, n_workers)
-    grouping = PartialKey(n_workers, choices=choices, distinct=True)
+def test_distinct_candidates_are_distinct(key: str, workers: int, choices: int) -> None:
+    choices = min(choices, workers)
+    grouping = PartialKey(workers, choices=choices, distinct=True)
     assert len(grouping.candidates(key)) == choices
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 20), max_size=200), st.integers(1, 9), st.integers(1, 4))
 def test_a_row_goes_to_the_least_loaded_of_its_candidates(
-    keys: list[int], n_workers: int, choices: int
+    keys: list[int], workers: int, choices: int
 ) -> None:
-    choices = min(choices, n_workers)
-    grouping = PartialKey(n_workers, choices=choices)
-    loads = [0] * n_workers
+    choices = min(choices, workers)
+    grouping = PartialKey(workers, choices=choices)
+    loads = [0] * workers
     for key, worker in zip(keys, grouping.route_many(keys).tolist(), strict=True):
         candidates = grouping.candidates(key)
         assert worker in candidates
@@ -101,7 +101,7 @@ def test_two_choices_take_the_same_way_in_both_loops() -> None:
 
 
 def test_global_load_balances_at_least_as_well_as_local() -> None:
-    stream = zipf(keys=5_000, exponent=0.8, messages=100_000, seed=2)
+    stream = zipf(keys=5_000, exponent=0.8, rows=100_000, seed=2)
     by_global = simulate(PartialKey(20, load="global"), stream, sources=8)
     by_local = simulate(PartialKey(20), stream, sources=8)
     assert by_global.average_imbalance_fraction <= by_local.average_imbalance_fraction
@@ -110,14 +110,14 @@ def test_global_load_balances_at_least_as_well_as_local() -> None:
 
 
 def test_probing_every_row_is_the_global_load() -> None:
-    stream = zipf(keys=500, exponent=1.0, messages=20_000, seed=3)
+    stream = zipf(keys=500, exponent=1.0, rows=20_000, seed=3)
     probing = simulate(PartialKey(10, load="probing", probe_every=1), stream, sources=4)
     oracle = simulate(PartialKey(10, load="global"), stream, sources=4)
     assert probing.loads == oracle.loads
 
 
 def test_probing_never_is_the_local_load() -> None:
-    stream = zipf(keys=500, exponent=1.0, messages=20_000, seed=4)
+    stream = zipf(keys=500, exponent=1.0, rows=20_000, seed=4)
     probing = simulate(PartialKey(10, load="probing", probe_every=10**9), stream, sources=4)
     local = simulate(PartialKey(10), stream, sources=4)
     assert probing.loads == local.loads

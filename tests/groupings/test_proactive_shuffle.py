@@ -183,12 +183,12 @@ class TestScheduler:
             scheduler.receive(CostReport(0, 1, np.zeros((1, 1, 2))))
 
 
-def running(n_workers: int, *, resync_after: int = 0) -> CostScheduler:
+def running(workers: int, *, resync_after: int = 0) -> CostScheduler:
     """A scheduler in RUN, all estimates corrected by 0; key 1 costs 1."""
-    scheduler = CostScheduler(n_workers, resync_after=resync_after)
-    for worker in range(n_workers):
+    scheduler = CostScheduler(workers, resync_after=resync_after)
+    for worker in range(workers):
         scheduler.receive(report_of(worker, 1, [(1, 1.0)]))
-    for _ in range(n_workers):
+    for _ in range(workers):
         worker, request = scheduler.assign(1)
         assert request is not None
         scheduler.receive(SyncReply(worker, request.epoch, 0.0))
@@ -255,20 +255,20 @@ TestUnreliableNetwork.settings = settings(deadline=None, max_examples=40, statef
 @settings(deadline=None, max_examples=30)
 @given(
     costs=st.lists(any_cost, min_size=1, max_size=150),
-    n_workers=st.integers(1, 5),
+    workers=st.integers(1, 5),
     window=st.integers(1, 12),
     resync=st.booleans(),
 )
 def test_the_grouping_does_what_scheduler_and_workers_do_together(
-    costs: list[float], n_workers: int, window: int, resync: bool
+    costs: list[float], workers: int, window: int, resync: bool
 ) -> None:
-    grouping = ProactiveShuffle(n_workers, window=window, resync=resync)
-    after = window * n_workers if resync else 0
-    scheduler = CostScheduler(n_workers, resync_after=after)
-    workers = [CostWorker(worker, window=window) for worker in range(n_workers)]
+    grouping = ProactiveShuffle(workers, window=window, resync=resync)
+    after = window * workers if resync else 0
+    scheduler = CostScheduler(workers, resync_after=after)
+    placed = [CostWorker(worker, window=window) for worker in range(workers)]
     for row, cost in enumerate(costs):
         worker, request = scheduler.assign(row % 7)
-        for message in workers[worker].executed(row % 7, cost, request):
+        for message in placed[worker].executed(row % 7, cost, request):
             scheduler.receive(message)
         assert grouping.route(row % 7) == worker
         grouping.executed(worker, [row % 7], [cost])

@@ -25,7 +25,7 @@ def pieces_from(items: list[list[tuple[int, float]]]) -> Pieces:
 def plan_with(ids: list[int], pieces: Pieces) -> Plan:
     """Return a plan for six workers that has these hot keys."""
     return Plan(
-        n_workers=6,
+        workers=6,
         slot_member=HASHED_MEMBER,
         slot_workers=np.zeros(1, np.int32),
         hot_ids=np.array(ids, np.uint64),
@@ -68,16 +68,14 @@ def test_pouring_anew_loses_nothing_and_never_raises_the_largest(
 @settings(deadline=None)
 @given(some_loads, st.integers(1, 6), st.integers(0, 99), st.floats(0, 50))
 def test_settling_never_makes_the_fullest_fuller_and_moves_nothing_within_the_slack(
-    loads: list[float], n_workers: int, seed: int, slack: float
+    loads: list[float], workers: int, seed: int, slack: float
 ) -> None:
     amounts = np.array(loads)
-    places = np.random.default_rng(seed).integers(0, n_workers, amounts.size).astype(np.int32)
-    room = amounts.sum() / n_workers
-    settled = settle(
-        amounts, places, np.ones(n_workers), rooms=np.full(n_workers, room), slack=slack
-    )
-    before = sums_of(amounts, places, n_workers)
-    assert sums_of(amounts, settled, n_workers).max() <= before.max() + 1e-6
+    places = np.random.default_rng(seed).integers(0, workers, amounts.size).astype(np.int32)
+    room = amounts.sum() / workers
+    settled = settle(amounts, places, np.ones(workers), rooms=np.full(workers, room), slack=slack)
+    before = sums_of(amounts, places, workers)
+    assert sums_of(amounts, settled, workers).max() <= before.max() + 1e-6
     if before.max() <= room + slack:
         assert np.array_equal(settled, places)
 

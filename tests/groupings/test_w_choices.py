@@ -33,16 +33,16 @@ def zipf_keys(exponent: float, n_keys: int, n_rows: int, seed: int) -> NDArray[n
 
 
 def true_argmin_route(
-    n_workers: int, keys: NDArray[np.int64], weights: NDArray[np.float64], seed: int
+    workers: int, keys: NDArray[np.int64], weights: NDArray[np.float64], seed: int
 ) -> list[int]:
     """W-choices in plain words, with exact counts (the sketch is exact for few keys)."""
     pairs = {
-        int(key): PartialKey(n_workers, seed=seed)._hashed(np.array([key]).view(np.uint64))[0]
+        int(key): PartialKey(workers, seed=seed)._hashed(np.array([key]).view(np.uint64))[0]
         for key in np.unique(keys)
     }
-    share = 1 / (5 * n_workers)
+    share = 1 / (5 * workers)
     counts: dict[int, float] = defaultdict(float)
-    loads, out = np.zeros(n_workers), []
+    loads, out = np.zeros(workers), []
     for row, (key, weight) in enumerate(zip(keys.tolist(), weights.tolist(), strict=True)):
         counts[key] += weight
         first, second = pairs[key]
@@ -60,14 +60,14 @@ def true_argmin_route(
 @given(st.integers(1, 12), drifting, st.booleans(), st.integers(0, 3))
 @settings(deadline=None, max_examples=60)
 def test_rows_go_where_the_definition_says(
-    n_workers: int, keys: NDArray[np.int64], weighted: bool, seed: int
+    workers: int, keys: NDArray[np.int64], weighted: bool, seed: int
 ) -> None:
     # Eighths add up without rounding, so that ties are ties in both.
     eighths = np.random.default_rng(seed).integers(0, 24, keys.size) / 8
     weights = eighths if weighted else np.ones(keys.size)
-    grouping = WChoices(n_workers, capacity=max(40, 10 * n_workers), seed=seed)
+    grouping = WChoices(workers, capacity=max(40, 10 * workers), seed=seed)
     routed = grouping.route_many(keys, weights=weights if weighted else None)
-    assert routed.tolist() == true_argmin_route(n_workers, keys, weights, seed)
+    assert routed.tolist() == true_argmin_route(workers, keys, weights, seed)
 
 
 @both
@@ -75,13 +75,13 @@ def test_rows_go_where_the_definition_says(
 @settings(deadline=None, max_examples=60)
 def test_candidates_name_every_worker_that_was_ever_used(
     scheme: Scheme,
-    n_workers: int,
+    workers: int,
     keys: NDArray[np.int64],
     weighted: bool,
     seed: int,
     data: st.DataObject,
 ) -> None:
-    grouping = scheme(n_workers, seed=seed)
+    grouping = scheme(workers, seed=seed)
     cut = data.draw(st.integers(0, keys.size))
     first = grouping.route_many(keys[:cut])
     weights = np.full(keys.size - cut, 0.5) if weighted else None
@@ -90,18 +90,18 @@ def test_candidates_name_every_worker_that_was_ever_used(
     for key, worker in zip(keys.tolist(), [*first.tolist(), *second.tolist()], strict=True):
         used[key].add(worker)
     for key, seen in used.items():
-        assert seen <= set(grouping.candidates(key)) <= set(range(n_workers))
+        assert seen <= set(grouping.candidates(key)) <= set(range(workers))
 
 
 @both
 @given(st.integers(1, 20), drifting, st.data())
 @settings(deadline=None, max_examples=40)
 def test_pieces_single_rows_and_copies_in_between_give_the_same_answers(
-    scheme: Scheme, n_workers: int, keys: NDArray[np.int64], data: st.DataObject
+    scheme: Scheme, workers: int, keys: NDArray[np.int64], data: st.DataObject
 ) -> None:
     cut = data.draw(st.integers(0, keys.size))
-    at_once = scheme(n_workers).route_many(keys).tolist()
-    grouping = scheme(n_workers)
+    at_once = scheme(workers).route_many(keys).tolist()
+    grouping = scheme(workers)
     pieces = grouping.route_many(keys[:cut]).tolist()
     unpickled = pickle.loads(pickle.dumps(grouping))
     copied = copy.deepcopy(grouping)
@@ -129,18 +129,18 @@ def test_a_key_of_less_than_the_threshold_stays_on_two_workers(scheme: Scheme) -
 
 @both
 @pytest.mark.parametrize("exponent", [0.8, 1.2, 2.0])
-@pytest.mark.parametrize("n_workers", [10, 100])
+@pytest.mark.parametrize("workers", [10, 100])
 def test_loads_are_far_more_even_than_with_two_choices(
-    scheme: Scheme, exponent: float, n_workers: int
+    scheme: Scheme, exponent: float, workers: int
 ) -> None:
     keys = zipf_keys(exponent, 20_000, 400_000, seed=2)
 
     def imbalance(routed: NDArray[np.int32]) -> float:
-        loads = np.bincount(routed, minlength=n_workers)
+        loads = np.bincount(routed, minlength=workers)
         return float(loads.max() - loads.mean()) / keys.size
 
-    ours = imbalance(scheme(n_workers).route_many(keys))
-    two_choices = imbalance(PartialKey(n_workers).route_many(keys))
+    ours = imbalance(scheme(workers).route_many(keys))
+    two_choices = imbalance(PartialKey(workers).route_many(keys))
     assert ours < 5e-4
     assert ours <= two_choices / 10 or two_choices < 1e-5
 
@@ -156,9 +156,9 @@ def test_weighted_loads_are_even() -> None:
 
 @both
 def test_a_key_that_has_all_rows_levels_all_workers(scheme: Scheme) -> None:
-    for n_workers in (1, 2, 3, 64, 65):
-        loads = np.bincount(scheme(n_workers).route_many([7] * 50 * n_workers))
-        assert loads.tolist() == [50] * n_workers
+    for workers in (1, 2, 3, 64, 65):
+        loads = np.bincount(scheme(workers).route_many([7] * 50 * workers))
+        assert loads.tolist() == [50] * workers
 
 
 @both
@@ -189,11 +189,11 @@ def test_parameters_are_shown_as_given(scheme: Scheme) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_workers": 0}, "n_workers must be an int >= 1, got 0"),
-        ({"n_workers": 4, "threshold": 0}, r"threshold must be a number in \[1e-06, 1\], got 0"),
-        ({"n_workers": 4, "threshold": 1.5}, "threshold must be a number in"),
-        ({"n_workers": 4, "capacity": 39}, "capacity must be an int >= 40, got 39"),
-        ({"n_workers": 4, "seed": 1.5}, "seed must be an int"),
+        ({"workers": 0}, "workers must be an int >= 1, got 0"),
+        ({"workers": 4, "threshold": 0}, r"threshold must be a number in \[1e-06, 1\], got 0"),
+        ({"workers": 4, "threshold": 1.5}, "threshold must be a number in"),
+        ({"workers": 4, "capacity": 39}, "capacity must be an int >= 40, got 39"),
+        ({"workers": 4, "seed": 1.5}, "seed must be an int"),
     ],
 )
 def test_bad_parameters_are_refused(

@@ -25,45 +25,45 @@ def rows_of(counts: list[int]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-@pytest.mark.parametrize("n_workers", [10, 50, 100])
+@pytest.mark.parametrize("workers", [10, 50, 100])
 @pytest.mark.parametrize("exponent", [0.8, 1.0, 1.2, 1.6, 2.0])
-def test_wrap_is_even_at_the_memory_of_key_grouping(exponent: float, n_workers: int) -> None:
-    stream = zipf(keys=100_000, exponent=exponent, messages=5_000_000, seed=1)
-    result = simulate(Wrap(n_workers), stream)
-    assert result.learned_messages == 1_000_000
+def test_wrap_is_even_at_the_memory_of_key_grouping(exponent: float, workers: int) -> None:
+    stream = zipf(keys=100_000, exponent=exponent, rows=5_000_000, seed=1)
+    result = simulate(Wrap(workers), stream)
+    assert result.learned_rows == 1_000_000
     assert result.imbalance_percent <= 1.5
-    assert result.memory <= result.keys + n_workers - 1
+    assert result.memory <= result.keys + workers - 1
 
 
 row_counts = st.lists(st.integers(1, 400), min_size=1, max_size=60)
 
 
 @settings(deadline=None, max_examples=40)
-@given(counts=row_counts, n_workers=st.integers(1, 20), seed=st.integers(0, 100))
+@given(counts=row_counts, workers=st.integers(1, 20), seed=st.integers(0, 100))
 def test_the_guarantee_a_plan_is_even_but_for_the_largest_load_placed_whole(
-    counts: list[int], n_workers: int, seed: int
+    counts: list[int], workers: int, seed: int
 ) -> None:
-    plan = Wrap(n_workers, min_piece=0, seed=seed).learn(rows_of(counts)).build().plan
-    assert plan.extra_pieces <= n_workers - 1
+    plan = Wrap(workers, min_piece=0, seed=seed).learn(rows_of(counts)).build().plan
+    assert plan.extra_pieces <= workers - 1
     assert plan.predicted_loads.sum() == pytest.approx(sum(counts))
     # Every key is known here, so there is no error of estimation.
     slots = slots_of(np.arange(len(counts), dtype=np.uint64), plan.slot_member, 65_536)
     whole = ~np.isin(np.arange(len(counts)), plan.hot_ids)
     largest = np.bincount(slots[whole], weights=np.array(counts)[whole], minlength=1).max()
-    assert plan.predicted_loads.max() <= sum(counts) / n_workers + largest + 1e-6
+    assert plan.predicted_loads.max() <= sum(counts) / workers + largest + 1e-6
 
 
 @settings(deadline=None, max_examples=40)
-@given(counts=row_counts, n_workers=st.integers(1, 20), min_piece=st.floats(0, 0.5))
+@given(counts=row_counts, workers=st.integers(1, 20), min_piece=st.floats(0, 0.5))
 def test_a_piece_that_is_given_up_costs_less_than_the_smallest_piece(
-    counts: list[int], n_workers: int, min_piece: float
+    counts: list[int], workers: int, min_piece: float
 ) -> None:
     keys = rows_of(counts)
-    fine = Wrap(n_workers, min_piece=0).learn(keys).build().plan
-    coarse = Wrap(n_workers, min_piece=min_piece).learn(keys).build().plan
+    fine = Wrap(workers, min_piece=0).learn(keys).build().plan
+    coarse = Wrap(workers, min_piece=min_piece).learn(keys).build().plan
     given_up = fine.extra_pieces - coarse.extra_pieces
     assert given_up >= 0
-    smallest = min_piece * sum(counts) / n_workers
+    smallest = min_piece * sum(counts) / workers
     assert coarse.predicted_loads.max() <= (
         fine.predicted_loads.max() + given_up * smallest * (1 + 1e-9) + 1e-6
     )
@@ -73,18 +73,18 @@ def test_a_piece_that_is_given_up_costs_less_than_the_smallest_piece(
 
 
 @settings(deadline=None, max_examples=40)
-@given(counts=row_counts, n_workers=st.integers(1, 12), most=st.integers(1, 4))
+@given(counts=row_counts, workers=st.integers(1, 12), most=st.integers(1, 4))
 def test_a_key_has_no_more_replicas_than_allowed(
-    counts: list[int], n_workers: int, most: int
+    counts: list[int], workers: int, most: int
 ) -> None:
-    plan = Wrap(n_workers, max_replicas=most).learn(rows_of(counts)).build().plan
+    plan = Wrap(workers, max_replicas=most).learn(rows_of(counts)).build().plan
     assert np.diff(plan.pieces.starts).max(initial=1) <= most
     assert plan.predicted_loads.sum() == pytest.approx(sum(counts))
 
 
 @pytest.mark.parametrize("exponent", [0.8, 1.2, 1.6])
 def test_with_one_replica_it_is_as_even_as_distribution_aware(exponent: float) -> None:
-    stream = zipf(keys=20_000, exponent=exponent, messages=500_000, seed=3)
+    stream = zipf(keys=20_000, exponent=exponent, rows=500_000, seed=3)
     ours, theirs = (
         simulate(scheme, stream, learn=0.4)
         for scheme in (Wrap(10, max_replicas=1), DistributionAware(10))
@@ -111,12 +111,12 @@ def test_workers_get_what_they_can_do(capacity: list[float], seed: int) -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 30), st.integers(0, 50))
-def test_rows_of_a_key_go_only_to_its_pieces(n_workers: int, seed: int) -> None:
+def test_rows_of_a_key_go_only_to_its_pieces(workers: int, seed: int) -> None:
     keys = np.random.default_rng(seed).zipf(1.4, 3_000) % 300
-    grouping = Wrap(n_workers).learn(keys).build()
-    workers = grouping.route_many(keys)
+    grouping = Wrap(workers).learn(keys).build()
+    placed = grouping.route_many(keys)
     for key in np.unique(keys)[:20].tolist():
-        assert set(workers[keys == key].tolist()) <= set(grouping.candidates(key))
+        assert set(placed[keys == key].tolist()) <= set(grouping.candidates(key))
 
 
 def test_a_key_that_was_not_in_the_sample_finds_a_worker() -> None:
@@ -130,7 +130,7 @@ def test_slots_that_the_sample_missed_are_dealt_evenly() -> None:
 
 
 def test_it_beats_key_grouping_and_partial_key_where_one_key_is_hot() -> None:
-    stream = zipf(keys=10_000, exponent=1.4, messages=400_000, seed=5)
+    stream = zipf(keys=10_000, exponent=1.4, rows=400_000, seed=5)
     ours, plain, split = (
         simulate(scheme, stream, sources=5, learn=0.2)
         for scheme in (Wrap(20), KeyGrouping(20), PartialKey(20))
@@ -172,7 +172,7 @@ def test_keys_that_bring_next_to_nothing_leave_every_plan_whole() -> None:
 
 
 def test_chance_alone_gives_keys_few_new_places_over_many_plans() -> None:
-    stream = parse_stream("countries-half:skew=80,messages=500000", seed=3)
+    stream = parse_stream("countries-half:skew=80,rows=500000", seed=3)
     result = simulate(Wrap(20, seed=1), stream, sources=5, epoch=5_000)
     assert result.imbalance_percent < 1
     assert result.replication < 10  # of the 20 places that a hundred plans could have given it
@@ -201,13 +201,12 @@ def test_slow_drift_adds_up_until_it_counts() -> None:
     assert 2 <= len(versions) <= 12
 
 
-@pytest.mark.parametrize("n_workers", [10, 50])
-def test_under_drift_it_is_twice_as_even_as_the_others_and_moves_few_keys(n_workers: int) -> None:
-    stream = drift(keys=50_000, exponent=1.2, every=300_000, messages=1_500_000, seed=8)
-    ours = simulate(Wrap(n_workers), stream, sources=5, epoch=5_000)
+@pytest.mark.parametrize("workers", [10, 50])
+def test_under_drift_it_is_twice_as_even_as_the_others_and_moves_few_keys(workers: int) -> None:
+    stream = drift(keys=50_000, exponent=1.2, every=300_000, rows=1_500_000, seed=8)
+    ours = simulate(Wrap(workers), stream, sources=5, epoch=5_000)
     split, popular = (
-        simulate(scheme, stream, sources=5)
-        for scheme in (PartialKey(n_workers), Popularity(n_workers))
+        simulate(scheme, stream, sources=5) for scheme in (PartialKey(workers), Popularity(workers))
     )
     for other in (split, popular):
         assert ours.average_imbalance_fraction <= 0.5 * other.average_imbalance_fraction

@@ -19,7 +19,7 @@ from unskew.simulator.loads import simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams import parse_stream
 
-STREAM = parse_stream("zipf:keys=300,exponent=1.2,messages=5000,costs=4", seed=1)
+STREAM = parse_stream("zipf:keys=300,exponent=1.2,rows=5000,costs=4", seed=1)
 
 
 def measured(workers: int = 6) -> list[Measurement]:

@@ -15,11 +15,11 @@ from unskew.simulator.result import SimulationResult
 
 RESULT = SimulationResult(
     grouping="key",
-    parameters={"n_workers": 2, "speeds": (1.0, 2.0)},
+    parameters={"workers": 2, "speeds": (1.0, 2.0)},
     workers=2,
     sources=1,
-    messages=80,
-    learned_messages=20,
+    rows=80,
+    learned_rows=20,
     keys=4,
     p1=0.5,
     loads=(60.0, 20.0),
@@ -64,7 +64,7 @@ def test_what_is_not_finite_is_no_number_and_never_the_best() -> None:
 
 
 def test_speed_counts_the_rows_that_were_learned_from() -> None:
-    assert rows(1.0)[0].messages_per_second == 50.0
+    assert rows(1.0)[0].rows_per_second == 50.0
 
 
 def test_json_holds_plain_values_and_whole_loads() -> None:

@@ -21,7 +21,7 @@ from unskew.streams.base import Batch
 from unskew.streams.in_memory import from_keys
 from unskew.streams.zipf import zipf
 
-STREAM = zipf(keys=2_000, exponent=1.1, messages=60_000, seed=7)
+STREAM = zipf(keys=2_000, exponent=1.1, rows=60_000, seed=7)
 
 
 def test_a_run_is_what_its_sources_route_one_by_one() -> None:
@@ -36,7 +36,7 @@ def test_a_run_is_what_its_sources_route_one_by_one() -> None:
     result = simulate(PartialKey(13), STREAM, sources=3)
     assert list(result.loads) == loads.tolist()
     assert result.memory == len(pairs)
-    assert result.messages == 60_000
+    assert result.rows == 60_000
     assert result.keys == np.unique(keys).size
 
 
@@ -55,7 +55,7 @@ def test_dealing_by_key_sends_a_key_through_one_source() -> None:
 def test_the_deal_changes_who_knows_what() -> None:
     by_key = simulate(PartialKey(8), STREAM, sources=5, deal="key")
     in_turn = simulate(PartialKey(8), STREAM, sources=5)
-    assert by_key.messages == in_turn.messages
+    assert by_key.rows == in_turn.rows
     assert by_key.loads != in_turn.loads
 
 
@@ -73,32 +73,30 @@ def test_runs_are_repeatable() -> None:
 
 def test_learning_takes_the_first_share_and_measures_the_rest() -> None:
     result = simulate(Wrap(5), STREAM)
-    assert (result.learned_messages, result.messages) == (12_000, 48_000)
+    assert (result.learned_rows, result.rows) == (12_000, 48_000)
     result = simulate(Wrap(5), STREAM, learn=0.5)
-    assert (result.learned_messages, result.messages) == (30_000, 30_000)
+    assert (result.learned_rows, result.rows) == (30_000, 30_000)
     assert sum(result.loads) == 30_000
-    assert simulate(KeyGrouping(5), STREAM).messages == 60_000
+    assert simulate(KeyGrouping(5), STREAM).rows == 60_000
 
 
 def test_all_schemes_can_be_measured_on_the_same_rows() -> None:
     results = [simulate(g, STREAM, learn=0.25) for g in (KeyGrouping(5), Wrap(5), PartialKey(5))]
-    assert {(r.messages, r.keys, r.p1) for r in results} == {
-        (45_000, results[0].keys, results[0].p1)
-    }
+    assert {(r.rows, r.keys, r.p1) for r in results} == {(45_000, results[0].keys, results[0].p1)}
 
 
 def test_a_scheme_that_has_a_plan_does_not_learn_again() -> None:
     keys = np.concatenate([batch.keys for batch in STREAM.batches()])
     built = Wrap(5).learn(keys).build()
     result = simulate(built, STREAM)
-    assert result.messages == 60_000
+    assert result.rows == 60_000
     assert result.imbalance_percent < 1
 
 
 def test_epochs_measure_everything_and_plan_after_each() -> None:
     result = simulate(DistributionAware(5), STREAM, epoch=7_000)
     once = simulate(DistributionAware(5), STREAM, epoch=60_000)
-    assert result.messages == once.messages == 60_000
+    assert result.rows == once.rows == 60_000
     assert result.loads != once.loads
     # One epoch as long as the stream never gets to use a plan: it is hashing.
     hashed = Sources(DistributionAware(5)).route(next(iter(STREAM.batches(60_000))))
@@ -121,7 +119,7 @@ def test_optimal_knows_the_measured_part_and_off_greedy_the_whole() -> None:
 
 
 def test_who_knows_more_or_may_split_is_more_even() -> None:
-    stream = zipf(keys=10_000, exponent=0.9, messages=200_000, seed=3)
+    stream = zipf(keys=10_000, exponent=0.9, rows=200_000, seed=3)
     schemes = (KeyGrouping(10), TwoChoices(10), OnGreedy(10), OffGreedy(10), PartialKey(10))
     hashing, potc, on_greedy, off_greedy, split = (
         simulate(scheme, stream, sources=5) for scheme in schemes
@@ -151,7 +149,7 @@ def test_costs_can_be_the_load() -> None:
 def test_text_keys_give_the_same_run_as_their_identities() -> None:
     words = [f"w{key}" for key in (np.arange(5_000) ** 2 % 97).tolist()]
     by_text = simulate(PartialKey(7, hashes="storm"), words, sources=2)
-    assert by_text.messages == 5_000
+    assert by_text.rows == 5_000
     assert simulate(PartialKey(7), words, sources=3).keys == len(set(words))
 
 

@@ -13,18 +13,18 @@ rows = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 99)), min_size=1, m
 @settings(deadline=None, max_examples=60)
 @given(rows, st.integers(100, 130), st.booleans(), st.integers(1, 50))
 def test_an_observer_counts_what_a_plain_program_counts(
-    rows: list[tuple[int, int]], n_workers: int, is_dense: bool, batch: int
+    rows: list[tuple[int, int]], workers: int, is_dense: bool, batch: int
 ) -> None:
     keys = np.array([key for key, _ in rows], np.uint64)
-    workers = np.array([worker for _, worker in rows], np.int32)
-    observer = Observer(n_workers, n_keys=31 if is_dense else None)
+    placed = np.array([worker for _, worker in rows], np.int32)
+    observer = Observer(workers, n_keys=31 if is_dense else None)
     for start in range(0, len(rows), batch):
-        observer.observe(keys[start : start + batch], workers[start : start + batch])
+        observer.observe(keys[start : start + batch], placed[start : start + batch])
 
-    loads, imbalances = [0] * n_workers, []
-    for time, worker in enumerate(workers.tolist(), start=1):
+    loads, imbalances = [0] * workers, []
+    for time, worker in enumerate(placed.tolist(), start=1):
         loads[worker] += 1
-        imbalances.append(max(loads) - time / n_workers)
+        imbalances.append(max(loads) - time / workers)
     assert observer.loads.tolist() == loads
     assert observer.distinct_keys == len(set(keys.tolist()))
     assert observer.memory == len(set(rows))

@@ -22,22 +22,22 @@ STREAMS = 20
 SKEWS = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
 
 
-def stream(exponent: float, seed: int, *, messages: int = 32_768) -> Stream:
+def stream(exponent: float, seed: int, *, rows: int = 32_768) -> Stream:
     """n = 4,096 keys, 64 execution times of 1 … 64 ms dealt at random."""
-    return with_costs(zipf(keys=4096, exponent=exponent, messages=messages, seed=seed))
+    return with_costs(zipf(keys=4096, exponent=exponent, rows=rows, seed=seed))
 
 
 @cache
-def means(exponent: float, provision: float = 1.0, n_workers: int = 5) -> NDArray[np.float64]:
+def means(exponent: float, provision: float = 1.0, workers: int = 5) -> NDArray[np.float64]:
     """Mean completion times of (round robin, proactive, full knowledge) for each stream."""
     return np.array(
         [
             [
                 simulate_queue(scheme, stream(exponent, seed), over_provisioning=provision).mean
                 for scheme in (
-                    Shuffle(n_workers),
-                    ProactiveShuffle(n_workers, seed=seed),
-                    FullKnowledge(n_workers),
+                    Shuffle(workers),
+                    ProactiveShuffle(workers, seed=seed),
+                    FullKnowledge(workers),
                 )
             ]
             for seed in range(STREAMS)
@@ -74,9 +74,9 @@ def test_figure_4_once_it_runs_proactive_equals_full_knowledge_from_zipf_2_5(
     # scheme was learning has been worked off.
     ratios = []
     for seed in range(5):
-        messages = stream(exponent, seed, messages=131_072)
+        rows = stream(exponent, seed, rows=131_072)
         known, learned = (
-            simulate_queue(scheme, messages, over_provisioning=1.05, series_every=4096).series[16:]
+            simulate_queue(scheme, rows, over_provisioning=1.05, series_every=4096).series[16:]
             for scheme in (FullKnowledge(5), ProactiveShuffle(5, seed=seed))
         )
         ratios.append(np.array(learned)[:, 1].mean() / np.array(known)[:, 1].mean())
@@ -106,17 +106,17 @@ def test_figure_8_one_worker_gains_and_loses_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def change_of_speeds() -> dict[str, NDArray[np.float64]]:
-    """Figure 10: 150,000 messages, other speeds from message 75,000 on; three streams."""
+    """Figure 10: 150,000 rows, other speeds from message 75,000 on; three streams."""
     speeds = [(0, [1.05, 1.025, 1.0, 0.975, 0.95]), (75_000, [0.90, 0.95, 1.0, 1.05, 1.10])]
     times: dict[str, list[Any]] = {"shuffle": [], "proactive": [], "tolerant": []}
     for seed in range(3):
-        messages = stream(1.0, seed, messages=150_000)
+        rows = stream(1.0, seed, rows=150_000)
         for name, scheme in (
             ("shuffle", Shuffle(5)),
             ("proactive", ProactiveShuffle(5, seed=seed)),
             ("tolerant", ProactiveShuffle(5, tolerance=0.1, seed=seed)),
         ):
-            series = simulate_queue(scheme, messages, speeds=speeds, series_every=1).series
+            series = simulate_queue(scheme, rows, speeds=speeds, series_every=1).series
             times[name].append(np.array(series)[:, 0])
     return {name: np.array(rows) for name, rows in times.items()}
 
@@ -158,16 +158,14 @@ def test_figure_10_unequal_workers_queue_up_under_round_robin_only(
 @pytest.fixture(scope="module")
 def mentions() -> Stream:
     """500,000 tweets: 35,000 names, the first with 6 % of them; few media, some politicians."""
-    batches = zipf(keys=35_000, exponent=0.94, messages=500_000).batches()
+    batches = zipf(keys=35_000, exponent=0.94, rows=500_000).batches()
     keys = np.concatenate([batch.keys for batch in batches])
     classes = np.random.default_rng(0).choice([25.0, 5.0, 1.0], 35_000, p=[0.1, 0.2, 0.7])
     return from_keys(keys, costs=classes[keys])
 
 
-@pytest.mark.parametrize("n_workers", [2, 5, 10])
-def test_figure_12_gains_with_under_1_000_control_messages(
-    mentions: Stream, n_workers: int
-) -> None:
-    proactive = simulate_queue(ProactiveShuffle(n_workers), mentions)
+@pytest.mark.parametrize("workers", [2, 5, 10])
+def test_figure_12_gains_with_under_1_000_control_messages(mentions: Stream, workers: int) -> None:
+    proactive = simulate_queue(ProactiveShuffle(workers), mentions)
     assert proactive.control_messages < 1_000
-    assert simulate_queue(Shuffle(n_workers), mentions).mean / proactive.mean > 1.16
+    assert simulate_queue(Shuffle(workers), mentions).mean / proactive.mean > 1.16

@@ -48,7 +48,7 @@ def long(spark: SparkSession) -> Iterator[DataFrame]:
 
 
 def zipf_keys(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    batches = zipf(keys=2000, exponent=1.3, messages=rows, seed=1).batches()
+    batches = zipf(keys=2000, exponent=1.3, rows=rows, seed=1).batches()
     return np.concatenate([batch.keys for batch in batches]).astype(np.int64)
 
 

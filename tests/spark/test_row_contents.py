@@ -38,7 +38,7 @@ def loads_by_chance(contents: np.ndarray, plan: Plan, seed: int) -> np.ndarray:
     kinds, at = np.unique(contents, return_inverse=True)
     positions = np.random.default_rng(seed).integers(0, 1 << 32, kinds.size)[at]
     ids = np.full(contents.size, HOT, np.uint64)
-    return np.bincount(deal_planned(ids, positions, plan), minlength=plan.n_workers)
+    return np.bincount(deal_planned(ids, positions, plan), minlength=plan.workers)
 
 
 @pytest.mark.parametrize("times", [1, 10, 100])

@@ -32,7 +32,7 @@ def grouping() -> Wrap:
 
 
 def assert_equal(one: Plan, other: Plan) -> None:
-    assert one.n_workers == other.n_workers
+    assert one.workers == other.workers
     for name in ("slot_member", "slot_workers", "hot_ids", "predicted_loads"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         assert getattr(one, name).dtype == getattr(other, name).dtype

@@ -32,8 +32,8 @@ def every_stream(seed: int) -> list[Stream]:
         zipf(500, 1.1, MESSAGES, seed=seed),
         zipf(1, 0.0, MESSAGES, seed=seed),
         uniform(50, MESSAGES, seed=seed),
-        lognormal("LN1", messages=MESSAGES, seed=seed),
-        lognormal(mu=1.5, sigma=0.25, messages=MESSAGES, seed=seed),
+        lognormal("LN1", rows=MESSAGES, seed=seed),
+        lognormal(mu=1.5, sigma=0.25, rows=MESSAGES, seed=seed),
         countries(30, MESSAGES, seed=seed),
         countries_half(80, MESSAGES, seed=seed),
         drift(1000, 1.3, 700, MESSAGES, seed=seed),
@@ -66,7 +66,7 @@ def test_the_size_of_batches_changes_no_row(stream: Stream, size: int) -> None:
 def test_batches_are_full_but_the_last(stream: Stream) -> None:
     sizes = [len(batch.keys) for batch in stream.batches(1000)]
     assert sizes == [1000, 1000, 1000, 1]
-    assert stream.messages == MESSAGES
+    assert stream.rows == MESSAGES
 
 
 @for_every_stream
@@ -125,7 +125,7 @@ def test_streams_with_other_parameters_are_not_equal() -> None:
     streams = every_stream(3)
     assert len(set(streams)) == len(streams)
     assert zipf(10, 1.0, 5) != zipf(10, 1.0, 6)
-    assert zipf(10, 1.0, 5) != "zipf:keys=10,exponent=1.0,messages=5"
+    assert zipf(10, 1.0, 5) != "zipf:keys=10,exponent=1.0,rows=5"
 
 
 def test_whole_numbers_are_taken_for_reals() -> None:

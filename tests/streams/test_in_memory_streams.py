@@ -25,7 +25,7 @@ def ids_of(stream: Stream, size: int) -> list[int]:
 def test_the_rows_are_the_keys_given_in_their_order(keys: list[int] | list[str], size: int) -> None:
     stream = from_keys(keys)
     assert ids_of(stream, size) == identities(keys).tolist()
-    assert stream.messages == len(keys)
+    assert stream.rows == len(keys)
     assert all(len(batch.keys) <= size for batch in stream.batches(size))
 
 

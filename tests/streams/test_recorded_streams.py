@@ -43,7 +43,7 @@ def test_parquet_keys_are_those_of_the_column(tmp_path: Path, keys: pa.Array) ->
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"other": [1, 2, 3], "key": keys}), path)
     stream = file(path, "key")
-    assert stream.messages == 3
+    assert stream.rows == 3
     assert keys_of(stream) == keys.to_pylist()
 
 
@@ -110,7 +110,7 @@ def test_csv_keys_may_turn_from_numbers_to_text_far_below(tmp_path: Path) -> Non
     rows = [*(str(number) for number in range(ROWS)), "word"]
     (tmp_path / "a.csv").write_text("key\n" + "\n".join(rows) + "\n")
     stream = file(tmp_path / "a.csv")
-    assert stream.messages is None
+    assert stream.rows is None
     assert keys_of(stream) == rows
 
 
@@ -164,7 +164,7 @@ def test_files_of_a_directory_come_in_the_order_of_their_names(tmp_path: Path) -
     (tmp_path / "part-03.parquet").touch()
     stream = file(tmp_path)
     assert keys_of(stream) == [1, -1, 2, -2, 10, -10]
-    assert stream.messages == 6
+    assert stream.rows == 6
 
 
 def test_a_directory_of_csv_files_may_have_some_without_rows(tmp_path: Path) -> None:
@@ -234,5 +234,5 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 def test_a_recorded_stream_has_the_rows_and_keys_that_were_counted() -> None:
     stream = file(SHARED / "stocknet_cashtags.parquet", "key")
     keys = keys_of(stream)
-    assert stream.messages == len(keys) == 243_149
+    assert stream.rows == len(keys) == 243_149
     assert len(set(keys)) == 7_414

@@ -93,12 +93,12 @@ def test_lognormal_keys_have_the_shares_of_the_law(
     edges = [0.0, *(law.cdf(math.log(key + 0.5)) for key in range(3000))]
     shares = np.diff([*edges, 1.0])  # the last stands for every larger key
     assert round(100 * shares[:-1].max(), 2) == published_percent
-    keys = keys_of(lognormal(variant, messages=MESSAGES, seed=5))
+    keys = keys_of(lognormal(variant, rows=MESSAGES, seed=5))
     assert_shares(np.minimum(keys, 3000), shares)
 
 
 def test_lognormal_without_spread_has_one_key() -> None:
-    assert set(keys_of(lognormal(mu=math.log(7), sigma=0.0, messages=100)).tolist()) == {7}
+    assert set(keys_of(lognormal(mu=math.log(7), sigma=0.0, rows=100)).tolist()) == {7}
 
 
 def test_a_zipf_key_is_where_the_random_number_falls_in_the_cumulated_shares() -> None:

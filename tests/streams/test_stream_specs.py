@@ -29,12 +29,12 @@ DRAWN = [name for name in STREAMS if name != "file"]
     [
         ("zipf", zipf(seed=7)),
         ("zipf:", zipf(seed=7)),
-        ("zipf:keys=9,exponent=1.5,messages=8", zipf(9, 1.5, 8, seed=7)),
-        (" zipf: messages = 8 , keys = 9 ", zipf(9, messages=8, seed=7)),
+        ("zipf:keys=9,exponent=1.5,rows=8", zipf(9, 1.5, 8, seed=7)),
+        (" zipf: rows = 8 , keys = 9 ", zipf(9, rows=8, seed=7)),
         ("lognormal:variant=LN2", lognormal("LN2", seed=7)),
-        ("lognormal:mu=1,sigma=0.5,messages=8", lognormal(mu=1, sigma=0.5, messages=8, seed=7)),
+        ("lognormal:mu=1,sigma=0.5,rows=8", lognormal(mu=1, sigma=0.5, rows=8, seed=7)),
         ("LN1", lognormal("LN1", seed=7)),
-        ("LN2:messages=8", lognormal("LN2", messages=8, seed=7)),
+        ("LN2:rows=8", lognormal("LN2", rows=8, seed=7)),
         ("uniform:keys=9", uniform(9, seed=7)),
         ("countries:skew=12.5", countries(12.5, seed=7)),
         ("countries-half", countries_half(seed=7)),
@@ -55,7 +55,7 @@ def test_a_spec_is_the_call_that_it_reads_like(spec: str, stream: Stream) -> Non
     "text", ["5000000", "5_000_000", "5e6", "5E6", "5M", "5m", "5000k", "0.005G", "5.0M"]
 )
 def test_numbers_may_be_written_in_many_ways(text: str) -> None:
-    assert parse_stream(f"zipf:messages={text}").messages == 5_000_000
+    assert parse_stream(f"zipf:rows={text}").rows == 5_000_000
 
 
 @given(st.floats(0, 100))
@@ -112,13 +112,13 @@ def test_an_unknown_parameter_is_answered_with_the_list(name: str) -> None:
         ("zipf:keys=1e9", "keys", 1_000_000_000),
         ("zipf:keys=0", "keys", 0),
         ("zipf:keys=-1k", "keys", -1000),
-        ("zipf:messages=0", "messages", 0),
+        ("zipf:rows=0", "rows", 0),
         ("zipf:exponent=steep", "exponent", "steep"),
         ("zipf:exponent=nan", "exponent", "nan"),
         ("zipf:exponent=inf", "exponent", "inf"),
         ("zipf:exponent=-0.1", "exponent", -0.1),
         ("zipf:keys", "parameters", "keys"),
-        ("zipf:keys=1,,messages=2", "parameters", ""),
+        ("zipf:keys=1,,rows=2", "parameters", ""),
         ("zipf:keys=1,keys=2", "keys", "keys=2"),
         ("zipf:seed=1", "seed", "seed=1"),
         ("zipf:costs=0", "costs", 0),
@@ -159,5 +159,5 @@ def test_a_spec_is_text(spec: Any) -> None:
 @pytest.mark.parametrize("size", [0, -1, 1.5, "many"])
 def test_batches_have_at_least_one_row(size: Any) -> None:
     with pytest.raises(InvalidParameterError) as caught:
-        zipf(messages=10).batches(size)
+        zipf(rows=10).batches(size)
     assert caught.value.parameter == "size"

@@ -233,8 +233,8 @@ def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
     if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
         return scheme
     chance = np.random.default_rng(seed)
-    size = max(LEARNED_ROWS, LEARNED_ROWS_A_WORKER * scheme.n_workers)
-    rows = chance.permutation(stream.messages)[:size]
+    size = max(LEARNED_ROWS, LEARNED_ROWS_A_WORKER * scheme.workers)
+    rows = chance.permutation(stream.rows)[:size]
     weights = None if stream.costs is None else stream.costs[rows]
     return copy.deepcopy(scheme).learn(stream.keys[rows], weights=weights).build()
 

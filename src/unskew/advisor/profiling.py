@@ -63,7 +63,7 @@ def profile_stream(
     Examples
     --------
     >>> from unskew.streams import zipf
-    >>> profile = profile_stream(zipf(keys=1000, exponent=1.0, messages=100_000, seed=1))
+    >>> profile = profile_stream(zipf(keys=1000, exponent=1.0, rows=100_000, seed=1))
     >>> profile.rows, profile.keys, round(profile.zipf_exponent, 1), profile.drift.largest < 0.01
     (100000, 1000, 1.0, True)
     """
@@ -91,7 +91,7 @@ class _WholeReader:
     """Count all rows, window by window; the fewer windows the more keys there are."""
 
     def __init__(self, stream: Stream) -> None:
-        rows = stream.messages
+        rows = stream.rows
         self._window = _FIRST_WINDOW if rows is None else max(1, -(-rows // WINDOWS))
         self._tables: list[Counts] = []
         self._open: list[tuple[Ids, Numbers | None]] = []
@@ -170,8 +170,8 @@ class _SampleReader:
         self._size = check_int("profile", "sample", size, minimum=1)
         self._seed = derive_seeds(seed, 1, purpose="sample")[0]
         self._bound = _ALL
-        if stream.messages is not None and stream.messages > size:
-            self._bound = int(_ALL * size / stream.messages)
+        if stream.rows is not None and stream.rows > size:
+            self._bound = int(_ALL * size / stream.rows)
         self._ids = np.empty(0, np.uint64)
         self._marks = np.empty(0, np.uint64)
         self._costs: Numbers | None = None

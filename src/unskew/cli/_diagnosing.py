@@ -48,7 +48,7 @@ def check(question: Question, report: Path | None, *, both: bool) -> None:
 
 def answer(stream: Stream, question: Question, *, by: str, show: bool) -> Diagnosis:
     """Read the stream once and return the diagnosis."""
-    with Display(stream.messages, wanted=show) as display:
+    with Display(stream.rows, wanted=show) as display:
         display.say("reading keys")
         with stopping_between_batches(stream) as watched:
             profile = profile_stream(

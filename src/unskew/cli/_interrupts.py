@@ -19,7 +19,7 @@ def stopping_between_batches(stream: Stream) -> Iterator[Stream]:
     signal is only taken note of. A second Ctrl-C does not wait.
     """
     with noting_interrupts() as interrupt:
-        yield _WatchedStream(stream, stream.messages, stream.seed, interrupt)
+        yield _WatchedStream(stream, stream.rows, stream.seed, interrupt)
         interrupt.check()
 
 
@@ -66,7 +66,7 @@ def _raises_now() -> bool:
 class _WatchedStream(Stream):
     name: ClassVar[str] = "watched"
     stream: Stream
-    messages: int | None
+    rows: int | None
     seed: int
     interrupt: Interrupt
 

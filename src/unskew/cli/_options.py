@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-DEFAULT_STREAM = "zipf:keys=100000,exponent=1.2,messages=1000000"
+DEFAULT_STREAM = "zipf:keys=100000,exponent=1.2,rows=1000000"
 _RUN, _COSTS, _OUT = "How it runs", "Streams with costs", "What you get"
 
 Json: TypeAlias = Annotated[

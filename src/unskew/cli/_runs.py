@@ -22,8 +22,8 @@ def measure_all(
 ) -> list[Measurement]:
     """Run every scheme, by label, on the stream, with a progress bar if that is to show."""
     rows = None
-    if stream.messages is not None:
-        rows = len(schemes) * stream.messages
+    if stream.rows is not None:
+        rows = len(schemes) * stream.rows
     with Display(rows, wanted=show) as display, stopping_between_batches(stream) as watched:
         return [
             measure(label, scheme, watched, settings, display) for label, scheme in schemes.items()
@@ -76,9 +76,9 @@ class _FirstRows(Stream):
     """The first rows of a stream, with keys of the same kind."""
 
     name: ClassVar[str] = "first-rows"
-    rows: Batch
+    first: Batch
     stream: Stream
-    messages: int
+    rows: int
     seed: int
 
     @property
@@ -94,8 +94,8 @@ class _FirstRows(Stream):
         return self.stream.has_costs
 
     def _batches(self, size: int) -> Iterator[Batch]:
-        keys, costs = self.rows
-        for first in range(0, self.messages, size):
+        keys, costs = self.first
+        for first in range(0, self.rows, size):
             part = slice(first, first + size)
             yield Batch(keys[part], None if costs is None else costs[part])
 

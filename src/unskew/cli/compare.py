@@ -41,12 +41,12 @@ def compare(
 
     [bold]Examples[/bold]
 
-    unskew compare -w 20 --sources 5 --stream zipf:keys=100k,exponent=1.4,messages=2M
+    unskew compare -w 20 --sources 5 --stream zipf:keys=100k,exponent=1.4,rows=2M
 
     unskew compare -g key -g partial-key -g partial-key:choices=4 -g wrap --json
 
     unskew compare -w 5 --report out.html \
-      --stream zipf:keys=4096,messages=32768,costs=64
+      --stream zipf:keys=4096,rows=32768,costs=64
     """
     from unskew.cli._settings import Settings
 

@@ -132,7 +132,7 @@ def diagnose(
     unskew diagnose calls.csv --by caller --cost millis -w 16 --work stateless \
       --report out.html
 
-    unskew diagnose zipf:keys=100k,exponent=1.4,messages=2M -w 20 --sources 5
+    unskew diagnose zipf:keys=100k,exponent=1.4,rows=2M -w 20 --sources 5
 
     unskew diagnose --history spark-events/ --top 5
     """

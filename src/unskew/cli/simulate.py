@@ -34,12 +34,12 @@ def simulate(
     [bold]Examples[/bold]
 
     unskew simulate --grouping partial-key --workers 10 --sources 5 \
-      --stream zipf:keys=100000,exponent=1.2,messages=5000000 --seed 1
+      --stream zipf:keys=100000,exponent=1.2,rows=5000000 --seed 1
 
     unskew simulate -g wrap -w 100 --learn 0.1 --json
 
     unskew simulate -g proactive-shuffle -w 5 --over-provisioning 1.05 \
-      --stream zipf:keys=4096,exponent=1.0,messages=32768,costs=64
+      --stream zipf:keys=4096,exponent=1.0,rows=32768,costs=64
 
     unskew simulate -g key --report out.html \
       --stream 'file:orders.parquet?key=customer'

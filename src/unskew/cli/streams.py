@@ -16,7 +16,7 @@ def streams(json: Json = False) -> None:
 
     unskew streams
 
-    unskew simulate --stream zipf:keys=1k,exponent=1.4,messages=1M,costs=64
+    unskew simulate --stream zipf:keys=1k,exponent=1.4,rows=1M,costs=64
     """
     from unskew.streams import STREAMS
 

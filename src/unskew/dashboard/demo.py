@@ -58,7 +58,7 @@ class SimulatedGrouping:
     def work(self, batch: int, keys: NDArray[np.uint64], *, started: float) -> BatchEvent:
         """Route a micro-batch, and plan anew after it where the scheme does."""
         workers = self._grouping.route_many(keys)
-        loads = np.bincount(workers, minlength=self._grouping.n_workers)
+        loads = np.bincount(workers, minlength=self._grouping.workers)
         plan, version = self._plan, self._version
         promise = None if plan is None else plan.predicted_imbalance
         why = self._replan(keys, imbalance_percent(loads), promise)
@@ -98,7 +98,7 @@ class SimulatedGrouping:
         if promise is not None and imbalance <= promise + _THRESHOLD:
             return None
         # What was learned is over, so that the plan is made of this micro-batch alone.
-        fresh = Wrap(self._grouping.n_workers, seed=self._grouping.seed)
+        fresh = Wrap(self._grouping.workers, seed=self._grouping.seed)
         self._grouping = fresh.learn(keys).build()
         self._version += 1
         if promise is None:
@@ -112,7 +112,7 @@ def demo_batches(seed: int = 1) -> Iterator[NDArray[np.uint64]]:
         keys=_KEYS,
         exponent=_EXPONENT,
         every=_BATCHES_A_PHASE * _ROWS,
-        messages=_FOREVER,
+        rows=_FOREVER,
         hot=50,
         seed=seed,
     )
@@ -161,9 +161,9 @@ def _predicted(plan: Plan | None, rows: int) -> tuple[float, ...] | None:
     return tuple((shares * rows).tolist())
 
 
-def _replication(keys: NDArray[np.uint64], workers: NDArray[np.int32]) -> float:
-    n_workers = np.uint64(workers.max()) + np.uint64(1)
-    places = np.unique(keys * n_workers + workers.astype(np.uint64))
+def _replication(keys: NDArray[np.uint64], placed: NDArray[np.int32]) -> float:
+    workers = np.uint64(placed.max()) + np.uint64(1)
+    places = np.unique(keys * workers + placed.astype(np.uint64))
     return replication(places.size, np.unique(keys).size)
 
 

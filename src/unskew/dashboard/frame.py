@@ -67,5 +67,5 @@ def _hot_key(hot: HotKey) -> dict[str, Any]:
         "key": shown_text(hot.key),
         "share": hot.share,
         "workers": list(hot.workers[:MOST_WORKERS_A_KEY]),
-        "n_workers": len(hot.workers),
+        "worker_count": len(hot.workers),
     }

@@ -25,9 +25,9 @@ class Served(NamedTuple):
 
 
 def serve(
-    workers: Workers,
+    placed: Workers,
     places: NDArray[np.int64],
-    n_workers: int,
+    workers: int,
     *,
     milliseconds: float,
     in_flight: int,
@@ -43,7 +43,7 @@ def serve(
         Worker of every row.
     places
         Key of every row, as a number from 0 on.
-    n_workers
+    workers
         Number of workers.
     milliseconds
         Work of a row.
@@ -68,9 +68,9 @@ def serve(
     """
     return Served(
         *_serve(
-            workers,
+            placed,
             places,
-            n_workers,
+            workers,
             float(milliseconds),
             in_flight,
             float(transit_milliseconds),
@@ -82,30 +82,30 @@ def serve(
 
 @compiled
 def _serve(
-    workers: Workers,
+    placed: Workers,
     places: NDArray[np.int64],
-    n_workers: int,
+    workers: int,
     work: float,
     in_flight: int,
     transit: float,
     period: float,
     handing_over: float,
 ) -> tuple[float, float, float]:
-    free = np.zeros(n_workers)
+    free = np.zeros(workers)
     done = np.zeros(in_flight)
-    held = np.full((places.max() + 1, n_workers), -1, np.int64)
-    counters = np.zeros(n_workers, np.int64)
+    held = np.full((places.max() + 1, workers), -1, np.int64)
+    counters = np.zeros(workers, np.int64)
     now, waited, last, handed, rounds = 0.0, 0.0, 0.0, 0, 0
-    for i in range(workers.size):
+    for i in range(placed.size):
         slot = np.argmin(done)
         now = max(now, done[slot])
         if now >= (rounds + 1) * period:
-            for worker in range(n_workers):
+            for worker in range(workers):
                 free[worker] = max(free[worker], now) + handing_over * counters[worker]
                 handed += counters[worker]
                 counters[worker] = 0
             rounds += 1
-        worker = workers[i]
+        worker = placed[i]
         free[worker] = max(free[worker], now + transit) + work
         done[slot] = free[worker]
         waited += free[worker] - now
@@ -115,4 +115,4 @@ def _serve(
             counters[worker] += 1
     if rounds == 0:
         handed, rounds = counters.sum(), 1
-    return workers.size / last, waited / workers.size, handed / (rounds * n_workers)
+    return placed.size / last, waited / placed.size, handed / (rounds * workers)

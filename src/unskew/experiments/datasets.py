@@ -28,10 +28,10 @@ FOLDER = "UNSKEW_DATA"
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper says of a data set: messages, keys, share of the hottest key."""
+    """What a paper says of a data set: rows, keys, share of the hottest key."""
 
     what: str
-    messages: int
+    rows: int
     keys: int
     p1: float
     drifts: bool = False
@@ -58,15 +58,15 @@ class Real:
 
 
 @lru_cache(maxsize=4)
-def load(name: str, messages: int, keys: int, seed: int) -> Stream:
-    """Return the rows that a name means, at most ``messages`` of them.
+def load(name: str, rows: int, keys: int, seed: int) -> Stream:
+    """Return the rows that a name means, at most ``rows`` of them.
 
     Parameters
     ----------
     name
         ``WP~`` for the drawn stand-in of WP, ``LN1`` or ``LN2`` as the paper draws them, the name
         of a real set (`real_names`), or ``WP`` for the user's own file.
-    messages
+    rows
         Most rows.
     keys
         Keys of a drawn stand-in, no more than published.
@@ -74,10 +74,10 @@ def load(name: str, messages: int, keys: int, seed: int) -> Stream:
         Picks drawn rows.
     """
     if name in ("LN1", "LN2"):
-        return lognormal(name, messages=messages, seed=seed)
+        return lognormal(name, rows=rows, seed=seed)
     if name.endswith("~"):
-        return _stand_in(PUBLISHED[name[:-1]], messages, keys, seed)
-    return from_keys(read_keys(name)[0][:messages])
+        return _stand_in(PUBLISHED[name[:-1]], rows, keys, seed)
+    return from_keys(read_keys(name)[0][:rows])
 
 
 @cache
@@ -133,12 +133,12 @@ def _own_file(name: str) -> Path | None:
     return path if path is not None and path.exists() else None
 
 
-def _stand_in(known: Published, messages: int, keys: int, seed: int) -> Stream:
+def _stand_in(known: Published, rows: int, keys: int, seed: int) -> Stream:
     keys = min(keys, known.keys)
     exponent = exponent_for(known.p1, keys)
     if known.drifts:
-        return drift(keys, exponent, max(1, messages // 4), messages, hot=20, seed=seed)
-    return zipf(keys, exponent, messages, seed=seed)
+        return drift(keys, exponent, max(1, rows // 4), rows, hot=20, seed=seed)
+    return zipf(keys, exponent, rows, seed=seed)
 
 
 def hottest_share(stream: Stream) -> float:

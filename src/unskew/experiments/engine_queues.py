@@ -30,7 +30,7 @@ def placed_in_queues(keys: Ids, workers: int, scheme: str, *, seed: int) -> Work
 
 def _routed(ids: Ids, grouping: Grouping) -> Workers:
     if isinstance(grouping, KeyGrouping):  # Spark hashes by an expression of its own
-        return slots_of(ids, HASHED_MEMBER, grouping.n_workers).astype(np.int32)
+        return slots_of(ids, HASHED_MEMBER, grouping.workers).astype(np.int32)
     if isinstance(grouping, LearnedGrouping):
         grouping.learn(ids).build()
     return Sources(grouping, SOURCES).route(Batch(ids, None))

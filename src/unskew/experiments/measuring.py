@@ -34,7 +34,7 @@ def loads_of(
     Examples
     --------
     >>> from unskew.streams import zipf
-    >>> stream = zipf(keys=100, exponent=2.0, messages=10_000, seed=1)
+    >>> stream = zipf(keys=100, exponent=2.0, rows=10_000, seed=1)
     >>> loads_of("shuffle", 4, stream, seed=1).loads
     (2500, 2500, 2500, 2500)
     """
@@ -66,18 +66,18 @@ def queue_of(
 def _epoch(grouping: Grouping, stream: Stream) -> int | None:
     if not isinstance(grouping, LearnedGrouping):
         return None
-    return max(1, (stream.messages or _EPOCHS * 10_000) // _EPOCHS)
+    return max(1, (stream.rows or _EPOCHS * 10_000) // _EPOCHS)
 
 
 def balance(result: SimulationResult) -> dict[str, Any]:
     """Return the fields about balance that rows have.
 
-    ``fraction`` is the mean over time of I(t), divided by all messages; ``relative`` the mean of
+    ``fraction`` is the mean over time of I(t), divided by all rows; ``relative`` the mean of
     I(t)/t, which is what the program of the partial key grouping's authors prints. On a steady
     stream that is out of balance the second is twice the first.
     """
     return {
-        "messages": result.messages,
+        "rows": result.rows,
         "p1": result.p1,
         "fraction": result.average_imbalance_fraction,
         "relative": float(np.mean([imbalance / rows for rows, imbalance in result.series])),

@@ -15,7 +15,7 @@ FAMILIES = ("mixed", "storm", "simulator")
 _SEEDS = {"storm": (13, 17), "simulator": (43, 47), "simulator-key": (13,)}
 
 
-def authors_workers(keys: Keys, family: str, n_workers: int) -> NDArray[np.int64]:
+def authors_workers(keys: Keys, family: str, workers: int) -> NDArray[np.int64]:
     """Return the candidates of every key, a row a key, as the authors' programs compute them.
 
     >>> authors_workers(["1"], "storm", 100).tolist()
@@ -29,7 +29,7 @@ def authors_workers(keys: Keys, family: str, n_workers: int) -> NDArray[np.int64
     for seed in _SEEDS[family]:
         bits = hash_slices(data, starts, np.uint64(seed)).view(np.int64)
         if family == "storm":
-            columns.append(np.abs(bits) % n_workers)
+            columns.append(np.abs(bits) % workers)
         else:
-            columns.append(np.abs(np.fmod(bits.astype(np.int32).astype(np.int64), n_workers)))
+            columns.append(np.abs(np.fmod(bits.astype(np.int32).astype(np.int64), workers)))
     return np.ascontiguousarray(np.stack(columns, axis=1))

@@ -7,18 +7,18 @@ import numpy as np
 from unskew.scheduling import Loads
 
 
-def chain_rooms(loads: Loads, n_workers: int) -> Loads:
+def chain_rooms(loads: Loads, workers: int) -> Loads:
     """Return how much each worker takes of keys that lie end to end, each cut in the middle.
 
-    There are ``n_workers − 1`` cuts. Every key gets one, the larger ones more (highest averages,
+    There are ``workers − 1`` cuts. Every key gets one, the larger ones more (highest averages,
     as seats are given to parties), so that no two cuts lie far apart. A cut in the middle of a
     piece lets most load flow: what a worker has of either key it can leave to a neighbour.
 
     Parameters
     ----------
     loads
-        What each key brings; more than 0 and fewer than ``n_workers`` keys.
-    n_workers
+        What each key brings; more than 0 and fewer than ``workers`` keys.
+    workers
         Number of workers.
 
     Examples
@@ -29,7 +29,7 @@ def chain_rooms(loads: Loads, n_workers: int) -> Loads:
     cuts = np.ones(loads.size, np.int64)
     heap = [(-load / 2, key) for key, load in enumerate(loads.tolist())]
     heapq.heapify(heap)
-    for _ in range(n_workers - 1 - loads.size):
+    for _ in range(workers - 1 - loads.size):
         _, key = heap[0]
         cuts[key] += 1
         heapq.heapreplace(heap, (-float(loads[key]) / (cuts[key] + 1), key))

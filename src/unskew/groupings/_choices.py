@@ -37,7 +37,7 @@ def choose_of_two(
 
 
 @compiled
-def hash_choices(ids: Ids, seeds: Ids, n_workers: int, distinct: bool) -> Candidates:
+def hash_choices(ids: Ids, seeds: Ids, workers: int, distinct: bool) -> Candidates:
     """Return the candidates of every key, a row a key.
 
     With ``distinct``, one that coincides with an earlier one moves on to the next free worker.
@@ -45,10 +45,10 @@ def hash_choices(ids: Ids, seeds: Ids, n_workers: int, distinct: bool) -> Candid
     candidates = np.empty((ids.size, seeds.size), np.int64)
     for i in range(ids.size):
         for c in range(seeds.size):
-            worker = to_range(mix(ids[i], seeds[c]), np.uint64(n_workers))
-            if distinct and c < n_workers:
+            worker = to_range(mix(ids[i], seeds[c]), np.uint64(workers))
+            if distinct and c < workers:
                 while _among(candidates[i, :c], worker):
-                    worker = np.int64((worker + 1) % n_workers)
+                    worker = np.int64((worker + 1) % workers)
             candidates[i, c] = worker
     return candidates
 

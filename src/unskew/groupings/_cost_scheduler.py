@@ -60,18 +60,18 @@ class SchedulerState(NamedTuple):
     """Phase, turn, epoch, requests to send, replies or reports to hear, rows since the last."""
 
 
-def new_scheduler(n_workers: int, rows: int, columns: int) -> SchedulerState:
+def new_scheduler(workers: int, rows: int, columns: int) -> SchedulerState:
     """Return a scheduler that has heard of no worker yet."""
     registers = np.zeros(6, np.int64)
-    registers[_TO_HEAR] = n_workers
+    registers[_TO_HEAR] = workers
     return SchedulerState(
-        cells=np.zeros((n_workers, rows, columns, 2)),
-        means=np.zeros(n_workers),
-        last_reports=np.zeros(n_workers, np.int64),
-        estimated=np.zeros(n_workers),
-        asked=np.zeros(n_workers, np.int64),
-        answered=np.zeros(n_workers, np.int64),
-        differences=np.zeros(n_workers),
+        cells=np.zeros((workers, rows, columns, 2)),
+        means=np.zeros(workers),
+        last_reports=np.zeros(workers, np.int64),
+        estimated=np.zeros(workers),
+        asked=np.zeros(workers, np.int64),
+        answered=np.zeros(workers, np.int64),
+        differences=np.zeros(workers),
         registers=registers,
     )
 
@@ -204,7 +204,7 @@ class CostScheduler:
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     resync_after
         Ask the workers anew after so many rows without a report, 0 for never.
@@ -224,7 +224,7 @@ class CostScheduler:
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         resync_after: int = NO_RESYNC,
         epsilon: float = 0.05,
@@ -232,13 +232,13 @@ class CostScheduler:
         seed: int = 0,
     ) -> None:
         owner = type(self).__name__
-        self.n_workers = check_int(owner, "n_workers", n_workers, minimum=1)
+        self.workers = check_int(owner, "workers", workers, minimum=1)
         self.resync_after = check_int(owner, "resync_after", resync_after, minimum=0)
         self.epsilon, self.delta = check_precision(owner, epsilon, delta)
         self.seed = check_int(owner, "seed", seed)
         rows, columns = sketch_shape(self.epsilon, self.delta)
         self._parameters = row_parameters(self.seed, rows)
-        self._state = new_scheduler(self.n_workers, rows, columns)
+        self._state = new_scheduler(self.workers, rows, columns)
 
     @property
     def phase(self) -> SchedulerPhase:
@@ -268,7 +268,7 @@ class CostScheduler:
     def receive(self, message: CostReport | SyncReply) -> None:
         """Take in a worker's message; late and repeated ones do no harm."""
         check_int(
-            type(self).__name__, "worker", message.worker, minimum=0, maximum=self.n_workers - 1
+            type(self).__name__, "worker", message.worker, minimum=0, maximum=self.workers - 1
         )
         if isinstance(message, SyncReply):
             if np.isfinite(message.difference):

@@ -56,15 +56,15 @@ class Settings(NamedTuple):
     tolerance: float
 
 
-def new_workers(n_workers: int, rows: int, columns: int) -> WorkerState:
+def new_workers(workers: int, rows: int, columns: int) -> WorkerState:
     """Return the state of workers that have executed nothing yet."""
     return WorkerState(
-        cells=np.zeros((n_workers, rows, columns, 2)),
-        snapshots=np.zeros((n_workers, rows, columns)),
-        phases=np.full(n_workers, _START),
-        in_window=np.zeros(n_workers, np.int64),
-        reports=np.zeros(n_workers, np.int64),
-        clocks=np.zeros(n_workers),
+        cells=np.zeros((workers, rows, columns, 2)),
+        snapshots=np.zeros((workers, rows, columns)),
+        phases=np.full(workers, _START),
+        in_window=np.zeros(workers, np.int64),
+        reports=np.zeros(workers, np.int64),
+        clocks=np.zeros(workers),
     )
 
 

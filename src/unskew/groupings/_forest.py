@@ -3,7 +3,7 @@
 Keys and workers are the nodes of a graph, pieces its edges. Where pieces close a cycle, load can be
 shifted around it, from every second piece to the next, until one of them is empty: every key still
 brings what it brought and every worker has what it had. Without cycles the graph is a forest, and
-that has at most one edge less than nodes: n_keys + n_workers − 1 pieces.
+that has at most one edge less than nodes: n_keys + workers − 1 pieces.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ _Marks = NDArray[np.bool_]
 _Numbers = NDArray[np.int64]
 
 
-def fewer_pieces(pieces: Pieces, n_workers: int) -> Pieces:
-    """Return at most n_items + n_workers − 1 pieces, with the same load on every worker.
+def fewer_pieces(pieces: Pieces, workers: int) -> Pieces:
+    """Return at most n_items + workers − 1 pieces, with the same load on every worker.
 
     No item gets a worker that it had not. Large pieces are kept before small ones.
 
@@ -26,7 +26,7 @@ def fewer_pieces(pieces: Pieces, n_workers: int) -> Pieces:
     ----------
     pieces
         Items cut into pieces, no item twice on one worker.
-    n_workers
+    workers
         Number of workers.
 
     Examples
@@ -39,18 +39,18 @@ def fewer_pieces(pieces: Pieces, n_workers: int) -> Pieces:
     ([0, 2, 3], [0, 1, 0], [2.0, 3.0, 5.0])
     """
     n_items = pieces.starts.size - 1
-    too_many = pieces.workers.size - (n_items + n_workers - 1)
+    too_many = pieces.workers.size - (n_items + workers - 1)
     if too_many <= 0:
         return pieces
     items, nodes = _graph(pieces)
     loads = pieces.loads.copy()
     largest_first = np.argsort(-loads, kind="stable")
-    stays = _cancel(nodes, loads, largest_first, n_items + n_workers, too_many)
+    stays = _cancel(nodes, loads, largest_first, n_items + workers, too_many)
     starts = np.searchsorted(items[stays], np.arange(n_items + 1)).astype(np.int64)
     return Pieces(starts, pieces.workers[stays], loads[stays])
 
 
-def linked(pieces: Pieces, n_workers: int) -> Pieces:
+def linked(pieces: Pieces, workers: int) -> Pieces:
     """Return the pieces and empty ones of the largest item, so that load can flow to all workers.
 
     >>> starts, workers = np.array([0, 2, 3]), np.array([0, 1, 3], np.int32)
@@ -62,10 +62,10 @@ def linked(pieces: Pieces, n_workers: int) -> Pieces:
     if n_items == 0:
         return pieces
     items, nodes = _graph(pieces)
-    _, parts = _spanning_forest(nodes, np.arange(items.size), n_items + n_workers)
+    _, parts = _spanning_forest(nodes, np.arange(items.size), n_items + workers)
     largest = int(np.argmax(sums_of(pieces.loads, items, n_items)))
-    names, workers = np.unique(parts[n_items:], return_index=True)
-    new = workers[names != parts[largest]].astype(np.int32)
+    names, placed = np.unique(parts[n_items:], return_index=True)
+    new = placed[names != parts[largest]].astype(np.int32)
     at = np.full(new.size, pieces.starts[largest + 1])
     starts = pieces.starts.copy()
     starts[largest + 1 :] += new.size

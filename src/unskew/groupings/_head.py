@@ -23,15 +23,15 @@ class HeadGrouping(Grouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         threshold: float | None = None,
         capacity: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, seed=seed)
+        super().__init__(workers, seed=seed)
         owner = type(self).__name__
-        share = 1 / (5 * self.n_workers)
+        share = 1 / (5 * self.workers)
         if threshold is not None:
             share = check_real(owner, "threshold", threshold, minimum=1e-6, maximum=1)
         # With so many counters the error of a count is at most half of what makes a key hot.
@@ -40,17 +40,17 @@ class HeadGrouping(Grouping):
             hint = "2 / threshold counters, by default 10 for each worker"
             capacity = check_int(owner, "capacity", capacity, minimum=fewest, hint=hint)
         self.threshold, self.capacity = threshold, capacity
-        self._loads = LoadVector(self.n_workers)
+        self._loads = LoadVector(self.workers)
         self._ever_head = Bloom(10 * fewest, seed=seed)
         self._head = self._new_head(capacity or fewest, share)
 
     def _new_head(self, capacity: int, share: float) -> Head:
         # The first two are those of partial-key: where no key is hot, both route alike.
-        seeds = derive_seeds(self.seed, max(2, self.n_workers), purpose="partial-key")
-        n_sets = max(1, min(math.ceil(1 / share), _WORDS_FOR_SETS // words_for(self.n_workers)))
-        head = new_head(SpaceSaving(capacity), self._ever_head, seeds, self.n_workers, n_sets)
+        seeds = derive_seeds(self.seed, max(2, self.workers), purpose="partial-key")
+        n_sets = max(1, min(math.ceil(1 / share), _WORDS_FOR_SETS // words_for(self.workers)))
+        head = new_head(SpaceSaving(capacity), self._ever_head, seeds, self.workers, n_sets)
         head.rule["share"] = share
-        head.rule["choices"] = head.rule["most_choices"] = self.n_workers
+        head.rule["choices"] = head.rule["most_choices"] = self.workers
         return head
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
@@ -61,7 +61,7 @@ class HeadGrouping(Grouping):
         ids = np.array([key_id])
         ever_head = bool(self._ever_head.contains_many(ids)[0])
         choices = int(self._head.rule["most_choices"][0]) if ever_head else 2
-        if choices == self.n_workers and ever_head:
-            return tuple(range(self.n_workers))
-        workers = hash_choices(ids, self._head.seeds[:choices], self.n_workers, ever_head)
+        if choices == self.workers and ever_head:
+            return tuple(range(self.workers))
+        workers = hash_choices(ids, self._head.seeds[:choices], self.workers, ever_head)
         return tuple(sorted(set(workers[0].tolist())))

@@ -66,9 +66,7 @@ class Head(NamedTuple):
     rule: NDArray[Any]
 
 
-def new_head(
-    sketch: SpaceSaving, ever_head: Bloom, seeds: Ids, n_workers: int, n_sets: int
-) -> Head:
+def new_head(sketch: SpaceSaving, ever_head: Bloom, seeds: Ids, workers: int, n_sets: int) -> Head:
     """Return the state before the first row; routing updates ``sketch`` and ``ever_head`` too."""
     notes = np.zeros(sketch.capacity, _NOTE)
     notes["set"] = _NO_SET
@@ -76,10 +74,10 @@ def new_head(
     rule["probes"], rule["filter_seed"] = ever_head.probes, ever_head.hash_seed
     return Head(
         counters=sketch.counters,
-        workers=new_lowest(n_workers),
+        workers=new_lowest(workers),
         seeds=seeds,
         notes=notes,
-        levels=new_levels(n_workers, n_sets),
+        levels=new_levels(workers, n_sets),
         ever_head=ever_head.words,
         rule=rule,
     )

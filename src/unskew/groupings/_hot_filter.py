@@ -81,7 +81,7 @@ def route_rows(
     hot: HotFilter,
     ids: Ids,
     seed: np.uint64,
-    n_workers: int,
+    workers: int,
     start: int,
     most_records: int,
     out: Workers,
@@ -99,9 +99,9 @@ def route_rows(
         if stop > ids.size:
             cells[ROW] += ids.size - done
             stop = ids.size
-            _deal_or_hash(hot, ids, seed, n_workers, done, stop, out)
+            _deal_or_hash(hot, ids, seed, workers, done, stop, out)
         else:
-            _deal_or_hash(hot, ids, seed, n_workers, done, stop, out)
+            _deal_or_hash(hot, ids, seed, workers, done, stop, out)
             flip_and_update(state, ids[stop - 1])
             if cells[EVENTS] > 0:
                 _follow(hot, state, seed)
@@ -114,12 +114,12 @@ def _deal_or_hash(
     hot: HotFilter,
     ids: Ids,
     seed: np.uint64,
-    n_workers: int,
+    workers: int,
     start: int,
     stop: int,
     out: Workers,
 ) -> None:
-    counters, probes, workers = hot.counters, hot.cells[_PROBES], np.uint64(n_workers)
+    counters, probes, modulus = hot.counters, hot.cells[_PROBES], np.uint64(workers)
     worker = hot.cells[_NEXT_WORKER]
     for i in range(start, stop):
         bits = mix(ids[i], seed)
@@ -127,10 +127,10 @@ def _deal_or_hash(
             _remember(hot.ever, bits)
             out[i] = worker
             worker += 1
-            if worker == n_workers:
+            if worker == workers:
                 worker = 0
         else:
-            out[i] = np.int32(bits % workers)
+            out[i] = np.int32(bits % modulus)
     hot.cells[_NEXT_WORKER] = worker
 
 
@@ -161,11 +161,11 @@ def _remember(ever: NDArray[np.uint8], bits: np.uint64) -> None:
 
 
 @compiled
-def lone_worker(ever: NDArray[np.uint8], ids: Ids, seed: np.uint64, n_workers: int) -> int:
+def lone_worker(ever: NDArray[np.uint8], ids: Ids, seed: np.uint64, workers: int) -> int:
     """Return the hash worker of a key that was surely never shuffled, else −1."""
     bits = mix(ids[0], seed)
     last = np.uint64(8 * ever.size - 1)
     first, second = (bits >> np.uint64(20)) & last, (bits >> np.uint64(40)) & last
     seen = (ever[first >> _THREE] >> np.uint8(first & _SEVEN)) & np.uint8(1)
     seen &= (ever[second >> _THREE] >> np.uint8(second & _SEVEN)) & np.uint8(1)
-    return -1 if seen else int(bits % np.uint64(n_workers))
+    return -1 if seen else int(bits % np.uint64(workers))

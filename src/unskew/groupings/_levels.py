@@ -39,9 +39,9 @@ class Levels(NamedTuple):
     """For every set, a load that its least loaded worker has at least."""
 
 
-def new_levels(n_workers: int, n_sets: int) -> Levels:
+def new_levels(workers: int, n_sets: int) -> Levels:
     """Return room for ``n_sets`` sets, all empty."""
-    n_words = words_for(n_workers)
+    n_words = words_for(workers)
     return Levels(
         at_load=np.zeros((_LEVELS, n_words), np.uint64),
         sets=np.zeros((n_sets, n_words), np.uint64),
@@ -49,13 +49,13 @@ def new_levels(n_workers: int, n_sets: int) -> Levels:
     )
 
 
-def words_for(n_workers: int) -> int:
+def words_for(workers: int) -> int:
     """Return how many words a set of workers takes.
 
     >>> words_for(64), words_for(65)
     (1, 2)
     """
-    return (n_workers + 63) // 64
+    return (workers + 63) // 64
 
 
 @inlined

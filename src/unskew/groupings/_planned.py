@@ -30,17 +30,17 @@ class PlannedGrouping(LearnedGrouping):
     A subclass says in `_make_plan` what becomes of them.
     """
 
-    def __init__(self, n_workers: int, *, n_slots: int, n_counters: int, seed: int) -> None:
-        super().__init__(n_workers, seed=seed)
+    def __init__(self, workers: int, *, n_slots: int, n_counters: int, seed: int) -> None:
+        super().__init__(workers, seed=seed)
         self._slot_loads: Loads = np.zeros(n_slots)
         self._summary = SpaceSaving(n_counters)
-        self._loads = LoadVector(self.n_workers)
+        self._loads = LoadVector(self.workers)
         self._history: PlaceHistory | None = None
         self._received: Loads | None = None
         self._has_routed = self._is_built = False
         self._n_routed = 0
         member = derive_seeds(seed, 3, purpose="slots")
-        self._follow(hashing_plan(self.n_workers, member, n_slots))
+        self._follow(hashing_plan(self.workers, member, n_slots))
 
     @property
     def plan(self) -> Plan:
@@ -85,7 +85,7 @@ class PlannedGrouping(LearnedGrouping):
         if self._summary.total > 0:
             expected = "one that has learned nothing from other identities"
             raise InvalidParameterError(type(self).__name__, "grouping", expected, self)
-        self._follow(hashing_plan(self.n_workers, HASHED_MEMBER, self._slot_loads.size))
+        self._follow(hashing_plan(self.workers, HASHED_MEMBER, self._slot_loads.size))
         return self
 
     def learn_counts(self, ids: Ids, loads: Loads, slot_loads: Loads) -> None:
@@ -114,7 +114,7 @@ class PlannedGrouping(LearnedGrouping):
     def _change_to(self, plan: Plan) -> None:
         if self._has_routed:
             if self._history is None:
-                self._history = PlaceHistory(self.n_workers, self._slot_loads.size)
+                self._history = PlaceHistory(self.workers, self._slot_loads.size)
             self._history.add(self._plan)
         self._follow(plan)
         self._is_built = True

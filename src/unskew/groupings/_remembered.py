@@ -20,9 +20,9 @@ class RememberingGrouping(Grouping):
     splits_keys: bool = False
     shares_state: bool = True
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-        super().__init__(n_workers, seed=seed)
-        self._loads = LoadVector(self.n_workers)
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
+        self._loads = LoadVector(self.workers)
         self._chosen: Table = new_table(0)
         self._n_keys = 0
 

@@ -183,10 +183,10 @@ def joined(cut: Cut, n_items: int, *, smallest: float = 0.0, most: int | None = 
     >>> pieces.workers.tolist(), pieces.loads.tolist()
     ([2], [4.5])
     """
-    n_workers = int(cut.workers.max(initial=0)) + 1
-    pairs, at = np.unique(cut.owners * n_workers + cut.workers, return_inverse=True)
+    workers = int(cut.workers.max(initial=0)) + 1
+    pairs, at = np.unique(cut.owners * workers + cut.workers, return_inverse=True)
     amounts = sums_of(cut.loads, at, pairs.size)
-    items, places = pairs // n_workers, (pairs % n_workers).astype(np.int32)
+    items, places = pairs // workers, (pairs % workers).astype(np.int32)
     order = np.lexsort((-amounts, items))
     begin = np.searchsorted(items[order], np.arange(n_items + 1))
     rank = np.arange(order.size) - begin[items[order]]

@@ -40,17 +40,17 @@ def route_rows(
     """Choose the best worker of every row (algorithm 4)."""
     table, occurrences, widths = space.table, space.occurrences, space.widths
     peaks, full, levels = space.peaks, space.full, space.levels
-    n_workers, old_end = loads.size, space.ends[OLD]
+    workers, old_end = loads.size, space.ends[OLD]
     for i in range(ids.size):
         slot = get(table, ids[i])
         if slot == ABSENT:
-            slot = add_baby(space, ids[i], min(2, n_workers))
+            slot = add_baby(space, ids[i], min(2, workers))
         occurrences[slot] += 1
-        first = np.int64(mix(ids[i], seed) % np.uint64(n_workers))
+        first = np.int64(mix(ids[i], seed) % np.uint64(workers))
         width = widths[slot]
         overload = _rounded_up(loads, limit * sent[0])
         if width <= 2:
-            worker = _less_loaded(loads, first, _wrapped(first + width - 1, n_workers))
+            worker = _less_loaded(loads, first, _wrapped(first + width - 1, workers))
             overloaded = loads[worker] >= overload
         else:
             known = min(width, full[slot]) if levels[slot] == overload else np.int64(0)
@@ -58,7 +58,7 @@ def route_rows(
             widths[slot], levels[slot] = width, overload
             overloaded = worker == _NONE
         if overloaded:
-            further = _wrapped(first + width, n_workers)
+            further = _wrapped(first + width, workers)
             may_widen = slot < old_end and width < max_width
             if worker == _NONE and not (may_widen and loads[further] < overload):
                 worker = _least_loaded(loads, first, width, overload)
@@ -82,8 +82,8 @@ def _rounded_up(loads: NDArray[Any], amount: float) -> Any:
 
 
 @inlined
-def _wrapped(worker: np.int64, n_workers: int) -> np.int64:
-    return worker - n_workers if worker >= n_workers else worker
+def _wrapped(worker: np.int64, workers: int) -> np.int64:
+    return worker - workers if worker >= workers else worker
 
 
 @inlined
@@ -135,6 +135,6 @@ def _remember(widened: Widened, key_id: np.uint64, width: np.int64) -> None:
 
 
 @compiled
-def hash_worker(ids: Ids, seed: np.uint64, n_workers: int) -> np.int64:
+def hash_worker(ids: Ids, seed: np.uint64, workers: int) -> np.int64:
     """Return the first candidate of the first key."""
-    return np.int64(mix(ids[0], seed) % np.uint64(n_workers))
+    return np.int64(mix(ids[0], seed) % np.uint64(workers))

@@ -36,7 +36,7 @@ class Auto(Wrap):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     work
         ``merge``: partial results of a key can be merged. ``atomic``: a key's rows must stay
@@ -74,14 +74,14 @@ class Auto(Wrap):
     name: ClassVar[str] = "auto"
 
     def __init__(
-        self, n_workers: int, *, work: str = "merge", excess: float = 0.02, seed: int = 0
+        self, workers: int, *, work: str = "merge", excess: float = 0.02, seed: int = 0
     ) -> None:
         self.work = check_choice("Auto", "work", work, _WORKS)
         self.excess = check_real("Auto", "excess", excess, minimum=0)
         self._plain = KeyGrouping(1, seed=0)  # until the number of workers is known to be good
-        super().__init__(n_workers, max_replicas=1 if work == "atomic" else None, seed=seed)
-        self._plain = KeyGrouping(self.n_workers, seed=seed)
-        self._hashed_loads: Loads = np.zeros(self.n_workers)
+        super().__init__(workers, max_replicas=1 if work == "atomic" else None, seed=seed)
+        self._plain = KeyGrouping(self.workers, seed=seed)
+        self._hashed_loads: Loads = np.zeros(self.workers)
         self._probe_seeds = derive_seeds(seed, _PROBES, purpose="spill")
         self._turn = np.zeros(1, np.int64)
         self._hashes, self._ever_hashed = True, False
@@ -110,14 +110,14 @@ class Auto(Wrap):
     def _learn(self, ids: Ids, weights: Weights) -> None:
         super()._learn(ids, weights)
         loads = weights if weights.size else np.ones(ids.size)
-        self._hashed_loads += sums_of(loads, self._plain.route_many(ids), self.n_workers)
+        self._hashed_loads += sums_of(loads, self._plain.route_many(ids), self.workers)
 
     def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
         plan = super()._make_plan(slot_loads, summary)
         mean = max(float(self._hashed_loads.mean()), 1e-300)
         hashing = float(self._hashed_loads.max()) / mean - 1.0
         # The fullest of many workers exceeds the mean by this in any sample, however even.
-        chance = np.sqrt(2.0 * np.log(self.n_workers) * self._sum_of_squares / self.n_workers)
+        chance = np.sqrt(2.0 * np.log(self.workers) * self._sum_of_squares / self.workers)
         planned = plan.predicted_imbalance / 100.0
         sure = max(hashing - chance / mean, 0.0)
         self._hashes = bool((1.0 + sure) / (1.0 + planned) <= 1.0 + self.excess)
@@ -142,7 +142,7 @@ class Auto(Wrap):
             self._plain._route(ids, weights, out)
         else:
             self._has_routed = self._has_routed or ids.size > 0
-        room = _ROOM * self._expected / (self.n_workers * self._n_sources)
+        room = _ROOM * self._expected / (self.workers * self._n_sources)
         limits = (1.0 + self.excess, room)
         _route_bounded(
             ids, weights, self._index, self._hashes, self._n_routed,
@@ -152,7 +152,7 @@ class Auto(Wrap):
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         if self.splits_keys:  # a row may go wherever there is room
-            return tuple(range(self.n_workers))
+            return tuple(range(self.workers))
         planned = (
             set() if self._hashes and self._history is None else set(super()._candidates(key_id))
         )

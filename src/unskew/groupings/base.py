@@ -27,7 +27,7 @@ class Grouping(ABC):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Picks the hash functions; equal seeds give equal answers in every process.
@@ -56,12 +56,12 @@ class Grouping(ABC):
         """Whether it must be given the keys themselves, because identities do not do."""
         return False
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-        self.n_workers = check_int(type(self).__name__, "n_workers", n_workers, minimum=1)
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        self.workers = check_int(type(self).__name__, "workers", workers, minimum=1)
         self.seed = check_int(type(self).__name__, "seed", seed)
 
     def route(self, key: Key, *, weight: float = 1.0) -> int:
-        """Return the worker, 0 … n_workers − 1, of the next row."""
+        """Return the worker, 0 … workers − 1, of the next row."""
         weights = None if weight == 1.0 else [weight]
         return int(self.route_many([key], weights=weights)[0])
 
@@ -102,7 +102,7 @@ class Grouping(ABC):
 
         >>> from unskew.groupings.key import KeyGrouping
         >>> KeyGrouping(4).parameters()
-        {'n_workers': 4, 'hashes': 'mixed', 'seed': 0}
+        {'workers': 4, 'hashes': 'mixed', 'seed': 0}
         """
         names = inspect.signature(type(self).__init__).parameters
         return {name: getattr(self, name) for name in names if name != "self"}
@@ -122,7 +122,7 @@ class Grouping(ABC):
 
     def __repr__(self) -> str:
         values = self.parameters()
-        first = values.pop("n_workers")
+        first = values.pop("workers")
         shown = [str(first), *(f"{name}={value!r}" for name, value in values.items())]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -189,8 +189,8 @@ class LoadVector:
     unweighted rows (2⁵³) as any stream has.
     """
 
-    def __init__(self, n_workers: int) -> None:
-        self.values: NDArray[Any] = np.zeros(n_workers, np.int64)
+    def __init__(self, workers: int) -> None:
+        self.values: NDArray[Any] = np.zeros(workers, np.int64)
 
     def for_weights(self, weights: Weights) -> NDArray[Any]:
         """Return the loads in the type that rows of these weights need."""

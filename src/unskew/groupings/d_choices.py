@@ -25,10 +25,10 @@ class DChoices(HeadGrouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     threshold
-        Share that makes a key hot, in [1e-6, 1]; 1 / (5 · n_workers) unless given.
+        Share that makes a key hot, in [1e-6, 1]; 1 / (5 · workers) unless given.
     capacity
         Counters of the sketch; 2 / threshold unless given, and never fewer.
     tolerance
@@ -39,7 +39,7 @@ class DChoices(HeadGrouping):
 
     Notes
     -----
-    d is worked out after n_workers rows, again when their number has doubled, and so on, then
+    d is worked out after workers rows, again when their number has doubled, and so on, then
     every 10,000 rows. The inequality reckons with d independent choices, of which some coincide.
     A hot key here has as many *distinct* candidates as d choices give on average, rounded up:
     the same replication, but no key is short of workers by bad luck. Candidates are nested, a
@@ -71,17 +71,17 @@ class DChoices(HeadGrouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         threshold: float | None = None,
         capacity: int | None = None,
         tolerance: float = 1e-4,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, threshold=threshold, capacity=capacity, seed=seed)
+        super().__init__(workers, threshold=threshold, capacity=capacity, seed=seed)
         self.tolerance = check_real("DChoices", "tolerance", tolerance, minimum=0)
-        self._head.rule["choices"] = self._head.rule["most_choices"] = min(2, self.n_workers)
-        self._refresh_at = max(EVIDENCE, self.n_workers)
+        self._head.rule["choices"] = self._head.rule["most_choices"] = min(2, self.workers)
+        self._refresh_at = max(EVIDENCE, self.workers)
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         rows, start = int(self._head.rule["rows"][0]), 0
@@ -103,27 +103,27 @@ class DChoices(HeadGrouping):
         certain = counters.counts - counters.slots["error"]
         hot = np.flatnonzero(certain >= total * rule["share"][0])
         hot = hot[np.lexsort((counters.slots["id"][hot], -counters.counts[hot]))]
-        choices = fewest_choices(counters.counts[hot] / total, self.n_workers, self.tolerance)
-        choices = distinct_workers(choices, self.n_workers)
+        choices = fewest_choices(counters.counts[hot] / total, self.workers, self.tolerance)
+        choices = distinct_workers(choices, self.workers)
         rule["choices"] = choices
         rule["most_choices"] = max(choices, rule["most_choices"][0])
-        if choices < self.n_workers:
+        if choices < self.workers:
             keep_candidates(self._head, hot, self._loads.values)
 
 
-def distinct_workers(choices: int, n_workers: int) -> int:
+def distinct_workers(choices: int, workers: int) -> int:
     """Return how many of n workers are hit by d < n independent choices on average, rounded up.
 
     >>> distinct_workers(3, 10), distinct_workers(95, 100), distinct_workers(100, 100)
     (3, 62, 100)
     """
-    if choices == n_workers:
-        return n_workers
-    return math.ceil(n_workers * -math.expm1(choices * math.log1p(-1 / n_workers)))
+    if choices == workers:
+        return workers
+    return math.ceil(workers * -math.expm1(choices * math.log1p(-1 / workers)))
 
 
 @compiled
-def fewest_choices(shares: NDArray[np.float64], n_workers: int, tolerance: float) -> int:
+def fewest_choices(shares: NDArray[np.float64], workers: int, tolerance: float) -> int:
     """Return the smallest d that balances hot keys of these ``shares``, largest first.
 
     For every h, the h hottest keys share about b(h) = n − n·((n − 1) / n)^(h·d) workers. These
@@ -134,20 +134,20 @@ def fewest_choices(shares: NDArray[np.float64], n_workers: int, tolerance: float
     >>> fewest_choices(np.array([0.25]), 20, 1e-4)
     8
     """
-    for choices in range(2, n_workers):
-        if _suffice(choices, shares, n_workers, tolerance):
+    for choices in range(2, workers):
+        if _suffice(choices, shares, workers, tolerance):
             return choices
-    return n_workers
+    return workers
 
 
 @compiled
-def _suffice(choices: int, shares: NDArray[np.float64], n_workers: int, tolerance: float) -> bool:
+def _suffice(choices: int, shares: NDArray[np.float64], workers: int, tolerance: float) -> bool:
     head = shares.sum()
     above = 0.0
     for rank in range(1, shares.size + 1):
         above += shares[rank - 1]
-        part = 1.0 - ((n_workers - 1) / n_workers) ** (rank * choices)
+        part = 1.0 - ((workers - 1) / workers) ** (rank * choices)
         load = above + part**choices * (head - above) + part**2 * (1.0 - head)
-        if load > part * (1.0 + n_workers * tolerance):
+        if load > part * (1.0 + workers * tolerance):
             return False
     return True

@@ -22,7 +22,7 @@ class DistributionAware(PlannedGrouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers (the paper's k), at least 1.
     threshold
         Share of the stream from which a key is heavy (Θ), in (0, 1].
@@ -65,7 +65,7 @@ class DistributionAware(PlannedGrouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         threshold: float = 0.1,
         epsilon: float | None = None,
@@ -86,10 +86,10 @@ class DistributionAware(PlannedGrouping):
         self.schedule_buckets = bool(schedule_buckets)
         self.split_heavy = self.splits_keys = bool(split_heavy)
         self.quadratic = bool(quadratic)
-        n_workers = check_int(owner, "n_workers", n_workers, minimum=1)
+        workers = check_int(owner, "workers", workers, minimum=1)
         super().__init__(
-            n_workers,
-            n_slots=n_workers * self.buckets_per_worker if schedule_buckets else n_workers,
+            workers,
+            n_slots=workers * self.buckets_per_worker if schedule_buckets else workers,
             n_counters=math.ceil(1 / (self.threshold / 2 if epsilon is None else epsilon)),
             seed=seed,
         )
@@ -101,11 +101,11 @@ class DistributionAware(PlannedGrouping):
         pieces = np.repeat(heavy_loads / halves, halves)
         bucket_workers, piece_workers = self._schedule(buckets, pieces)
         starts = np.arange(heavy_ids.size + 1, dtype=np.int64) * halves
-        predicted = np.zeros(self.n_workers)
+        predicted = np.zeros(self.workers)
         np.add.at(predicted, bucket_workers, buckets)
         np.add.at(predicted, piece_workers, pieces)
         return Plan(
-            n_workers=self.n_workers,
+            workers=self.workers,
             slot_member=self.plan.slot_member,
             slot_workers=bucket_workers,
             hot_ids=heavy_ids,
@@ -118,9 +118,9 @@ class DistributionAware(PlannedGrouping):
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         power = 2 if self.quadratic else 1
         if not self.schedule_buckets:
-            straight = np.arange(self.n_workers, dtype=np.int32)
-            return straight, longest_first(pieces**power, self.n_workers)
-        workers = longest_first(np.concatenate([buckets, pieces]) ** power, self.n_workers)
+            straight = np.arange(self.workers, dtype=np.int32)
+            return straight, longest_first(pieces**power, self.workers)
+        workers = longest_first(np.concatenate([buckets, pieces]) ** power, self.workers)
         return workers[: buckets.size], workers[buckets.size :]
 
 

@@ -31,7 +31,7 @@ class Thresholds(NamedTuple):
     max_workers: int
 
 
-def thresholds(n_workers: int) -> Thresholds:
+def thresholds(workers: int) -> Thresholds:
     """Return when a key may take one more worker, and how many it may have (Table 1 of [1]_).
 
     The ideal load is L_i = 100/W percent, the threshold L_s = L_i + √L_i, and a key has at most
@@ -46,7 +46,7 @@ def thresholds(n_workers: int) -> Thresholds:
     .. [1] Dalabasmaz, Can, "Dynamic Key Grouping: A Load Balancing Algorithm for Distributed Stream
        Processing Engines".
     """
-    ideal = 100 / check_int("thresholds", "n_workers", n_workers, minimum=1)
+    ideal = 100 / check_int("thresholds", "workers", workers, minimum=1)
     threshold = ideal + math.sqrt(ideal)
     return Thresholds(ideal, threshold, math.floor(100 / threshold) + 1)
 
@@ -60,7 +60,7 @@ class DynamicKey(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     expected_keys
         Size of the key space: 10 % of it are old, 40 % teenage and 50 % baby keys.
@@ -110,7 +110,7 @@ class DynamicKey(Grouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         expected_keys: int = 100,
         rate: float = 10_000.0,
@@ -119,21 +119,21 @@ class DynamicKey(Grouping):
         old_every: float = 60.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, seed=seed)
+        super().__init__(workers, seed=seed)
         self.expected_keys = check_int("DynamicKey", "expected_keys", expected_keys, minimum=3)
         self.rate = check_real("DynamicKey", "rate", rate, above=0)
         self.warm_up = check_real("DynamicKey", "warm_up", warm_up, minimum=0)
         self.teenage_every = check_real("DynamicKey", "teenage_every", teenage_every, above=0)
         self.old_every = check_real("DynamicKey", "old_every", old_every, above=0)
         self._hash_seed = derive_seeds(self.seed, 1, purpose="key")[0]
-        _, threshold, max_workers = thresholds(self.n_workers)
+        _, threshold, max_workers = thresholds(self.workers)
         self._limit = threshold / 100
-        self._max_width = min(self.n_workers, max_workers)
-        self._loads = LoadVector(self.n_workers)
+        self._max_width = min(self.workers, max_workers)
+        self._loads = LoadVector(self.workers)
         self._sent = LoadVector(1)
         self._space = new_key_space(self.expected_keys)
         self._widened = Bloom(_WIDENED_KEYS, seed=self.seed)
-        self._widest = np.full(1, min(2, self.n_workers), np.int64)
+        self._widest = np.full(1, min(2, self.workers), np.int64)
         self._clock = EventClock("DynamicKey", self.rate)
         self._next_teenage = due_after(0.0, self.teenage_every)
         self._next_old = due_after(0.0, self.old_every)
@@ -215,7 +215,7 @@ class DynamicKey(Grouping):
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         key = np.array([key_id])
-        first = int(hash_worker(key, self._hash_seed, self.n_workers))
+        first = int(hash_worker(key, self._hash_seed, self.workers))
         widened = bool(self._widened.contains_many(key)[0])
-        width = int(self._widest[0]) if widened else min(2, self.n_workers)
-        return tuple(sorted((first + step) % self.n_workers for step in range(width)))
+        width = int(self._widest[0]) if widened else min(2, self.workers)
+        return tuple(sorted((first + step) % self.workers for step in range(width)))

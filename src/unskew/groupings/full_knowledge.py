@@ -20,12 +20,12 @@ class FullKnowledge(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     speeds
         Factor on the execution time of each worker: 1.1 is ten percent slower; all 1 by default.
     seed
-        The worker that wins a tie of all, modulo n_workers.
+        The worker that wins a tie of all, modulo workers.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class FullKnowledge(Grouping):
     needs_costs: ClassVar[bool] = True
 
     def __init__(
-        self, n_workers: int, *, speeds: Sequence[float] | None = None, seed: int = 0
+        self, workers: int, *, speeds: Sequence[float] | None = None, seed: int = 0
     ) -> None:
-        super().__init__(n_workers, seed=seed)
+        super().__init__(workers, seed=seed)
         self.speeds = speeds
         self._factors = self._check_speeds(speeds)
-        self._loads = np.zeros(self.n_workers)
+        self._loads = np.zeros(self.workers)
 
     def change_speeds(self, speeds: ArrayLike | None) -> None:
         """Know from now on that the workers have other speeds."""
@@ -59,21 +59,21 @@ class FullKnowledge(Grouping):
 
     def _check_speeds(self, speeds: ArrayLike | None) -> NDArray[np.float64]:
         if speeds is None:
-            return np.ones(self.n_workers)
+            return np.ones(self.workers)
         try:
             factors = np.array(speeds, dtype=np.float64)
         except (TypeError, ValueError):
             factors = np.empty(0)
-        if factors.shape != (self.n_workers,) or not np.all(np.isfinite(factors) & (factors > 0)):
-            expected = f"{self.n_workers} numbers > 0"
+        if factors.shape != (self.workers,) or not np.all(np.isfinite(factors) & (factors > 0)):
+            expected = f"{self.workers} numbers > 0"
             raise InvalidParameterError(type(self).__name__, "speeds", expected, speeds)
         return factors
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        _assign_greedily(self._loads, self._factors, self.seed % self.n_workers, weights, out)
+        _assign_greedily(self._loads, self._factors, self.seed % self.workers, weights, out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
-        return tuple(range(self.n_workers))
+        return tuple(range(self.workers))
 
 
 @compiled

@@ -13,13 +13,13 @@ from unskew.hashing import Ids, Key, Keys, derive_seeds, identity, mix
 
 
 class KeyGrouping(Grouping):
-    """Send all rows of a key to the worker ``hash(key) mod n_workers``.
+    """Send all rows of a key to the worker ``hash(key) mod workers``.
 
     No merge is needed and nothing is remembered, but the worker of a hot key gets all of its rows.
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     hashes
         ``mixed``, or ``simulator``: the hash function of the partial-key authors' simulator.
@@ -38,8 +38,8 @@ class KeyGrouping(Grouping):
     paper: ClassVar[str] = "baseline"
     splits_keys: bool = False
 
-    def __init__(self, n_workers: int, *, hashes: str = "mixed", seed: int = 0) -> None:
-        super().__init__(n_workers, seed=seed)
+    def __init__(self, workers: int, *, hashes: str = "mixed", seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
         self.hashes = check_choice("KeyGrouping", "hashes", hashes, ("mixed", "simulator"))
         self._hash_seed = derive_seeds(seed, 1, purpose="key")[0]
 
@@ -52,7 +52,7 @@ class KeyGrouping(Grouping):
         """Return the worker of every row (see `Grouping.route_many`)."""
         if not self.reads_keys:
             return super().route_many(keys, weights=weights)
-        workers = authors_workers(keys, "simulator-key", self.n_workers)[:, 0].astype(np.int32)
+        workers = authors_workers(keys, "simulator-key", self.workers)[:, 0].astype(np.int32)
         self._check_weights(weights, workers.size)
         return workers
 
@@ -61,13 +61,13 @@ class KeyGrouping(Grouping):
         return (self.route(key),) if self.reads_keys else self._candidates(identity(key))
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        _hash_modulo(ids, self._hash_seed, np.uint64(self.n_workers), out)
+        _hash_modulo(ids, self._hash_seed, np.uint64(self.workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return (int(self.route_many(np.array([key_id]))[0]),)
 
 
 @compiled
-def _hash_modulo(ids: Ids, seed: np.uint64, n_workers: np.uint64, out: Workers) -> None:
+def _hash_modulo(ids: Ids, seed: np.uint64, workers: np.uint64, out: Workers) -> None:
     for i in range(ids.size):
-        out[i] = np.int32(mix(ids[i], seed) % n_workers)
+        out[i] = np.int32(mix(ids[i], seed) % workers)

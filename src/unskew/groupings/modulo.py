@@ -10,14 +10,14 @@ from unskew.hashing import Ids
 
 
 class Modulo(Grouping):
-    """Send an integer key to the worker ``key mod n_workers``, without hashing.
+    """Send an integer key to the worker ``key mod workers``, without hashing.
 
     Text is hashed to an integer first. Keys with a common divisor pile up; else it is plain
     key grouping.
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Has no effect.
@@ -33,13 +33,13 @@ class Modulo(Grouping):
     splits_keys: bool = False
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        _modulo(ids, np.uint64(self.n_workers), out)
+        _modulo(ids, np.uint64(self.workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
-        return (int(key_id % np.uint64(self.n_workers)),)
+        return (int(key_id % np.uint64(self.workers)),)
 
 
 @compiled
-def _modulo(ids: Ids, n_workers: np.uint64, out: Workers) -> None:
+def _modulo(ids: Ids, workers: np.uint64, out: Workers) -> None:
     for i in range(ids.size):
-        out[i] = np.int32(ids[i] % n_workers)
+        out[i] = np.int32(ids[i] % workers)

@@ -19,7 +19,7 @@ class OffGreedy(OfflineGrouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Picks the hash function for keys that are not known.
@@ -35,17 +35,17 @@ class OffGreedy(OfflineGrouping):
     paper: ClassVar[str] = "baseline (Nasir et al. 2015)"
     splits_keys: bool = False
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-        super().__init__(n_workers, seed=seed)
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
         self._hash_seed = derive_seeds(seed, 1, purpose="off-greedy")[0]
         self._placed: Table = new_table(0)
 
     def _fit(self, ids: Ids, loads: Weights) -> None:
         self._placed = new_table(ids.size)
-        _put_all(self._placed, ids, longest_first(loads, self.n_workers))
+        _put_all(self._placed, ids, longest_first(loads, self.workers))
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        _look_up(ids, self._placed, self._hash_seed, np.uint64(self.n_workers), out)
+        _look_up(ids, self._placed, self._hash_seed, np.uint64(self.workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return (int(self.route_many(np.array([key_id]))[0]),)

@@ -17,7 +17,7 @@ class OnGreedy(RememberingGrouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Has no effect.
@@ -36,7 +36,7 @@ class OnGreedy(RememberingGrouping):
         return _choose_least(ids, weights, self._chosen, loads, out)
 
     def _choices(self, key_id: np.uint64) -> tuple[int, ...]:
-        return tuple(range(self.n_workers))
+        return tuple(range(self.workers))
 
 
 @compiled

@@ -13,7 +13,7 @@ class Optimal(OffGreedy):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Picks the hash function for keys that are not known.

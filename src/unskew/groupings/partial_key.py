@@ -29,7 +29,7 @@ class PartialKey(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     choices
         Candidates a key, 2 in the paper. They may coincide.
@@ -69,7 +69,7 @@ class PartialKey(Grouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         choices: int = 2,
         load: str = "local",
@@ -78,8 +78,8 @@ class PartialKey(Grouping):
         hashes: str = "mixed",
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, seed=seed)
-        most = max(2, self.n_workers)  # two candidates may coincide, so one worker has both
+        super().__init__(workers, seed=seed)
+        most = max(2, self.workers)  # two candidates may coincide, so one worker has both
         self.choices = check_int("PartialKey", "choices", choices, minimum=1, maximum=most)
         self.load = check_choice("PartialKey", "load", load, LOADS)
         self.probe_every = check_int("PartialKey", "probe_every", probe_every, minimum=1)
@@ -90,8 +90,8 @@ class PartialKey(Grouping):
                 "PartialKey", "choices", f"2 with the authors' hashes {hashes!r}", choices
             )
         self._hash_seeds = derive_seeds(seed, self.choices, purpose="partial-key")
-        self._loads = LoadVector(self.n_workers)
-        self._seen_by_source: NDArray[Any] = np.zeros((1, self.n_workers))
+        self._loads = LoadVector(self.workers)
+        self._seen_by_source: NDArray[Any] = np.zeros((1, self.workers))
         self._position = 0
 
     @property
@@ -104,14 +104,14 @@ class PartialKey(Grouping):
         if self.load == "local":
             return super().for_sources(n_sources)
         shared = copy.deepcopy(self)
-        shared._seen_by_source = np.zeros((n_sources, self.n_workers))
+        shared._seen_by_source = np.zeros((n_sources, self.workers))
         return [shared] * n_sources
 
     def route_many(self, keys: Keys, *, weights: ArrayLike | None = None) -> Workers:
         """Return the worker of every row (see `Grouping.route_many`)."""
         if not self.reads_keys:
             return super().route_many(keys, weights=weights)
-        candidates = authors_workers(keys, self.hashes, self.n_workers)
+        candidates = authors_workers(keys, self.hashes, self.workers)
         out = np.empty(candidates.shape[0], np.int32)
         self._choose(candidates, self._check_weights(weights, out.size), out)
         return out
@@ -119,7 +119,7 @@ class PartialKey(Grouping):
     def candidates(self, key: Key) -> tuple[int, ...]:
         """Return the at most ``choices`` workers that may hold state of ``key``."""
         if self.reads_keys:
-            found = authors_workers([key], self.hashes, self.n_workers)[0]
+            found = authors_workers([key], self.hashes, self.workers)[0]
             return tuple(sorted(set(found.tolist())))
         return self._candidates(identity(key))
 
@@ -145,7 +145,7 @@ class PartialKey(Grouping):
             choose_least_loaded(candidates, weights, self._loads.for_weights(weights), out)
 
     def _hashed(self, ids: Ids) -> NDArray[np.int64]:
-        return hash_choices(ids, self._hash_seeds, self.n_workers, self.distinct)
+        return hash_choices(ids, self._hash_seeds, self.workers, self.distinct)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return tuple(sorted(set(self._hashed(np.array([key_id]))[0].tolist())))

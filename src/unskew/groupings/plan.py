@@ -27,7 +27,7 @@ class Plan:
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of workers that the plan is for.
     slot_member
         The member of the 2-universal family that maps an identity to its slot.
@@ -45,7 +45,7 @@ class Plan:
         Why it was chosen, in words, where something has chosen it.
     """
 
-    n_workers: int
+    workers: int
     slot_member: Ids
     slot_workers: NDArray[np.int32]
     hot_ids: Ids
@@ -67,7 +67,7 @@ class Plan:
     @property
     def predicted_imbalance(self) -> float:
         """The percentage of imbalance λ if the stream goes on as it was learned."""
-        capacity = np.ones(self.n_workers) if self.capacity is None else self.capacity
+        capacity = np.ones(self.workers) if self.capacity is None else self.capacity
         mean = float(self.predicted_loads.sum() / capacity.sum())
         fullest = float((self.predicted_loads / capacity).max())
         return 100.0 * (fullest / mean - 1.0) if mean > 0 else 0.0
@@ -77,25 +77,25 @@ class Plan:
         """What it is and promises, in a few words."""
         split = f"{self.n_split_keys} key{'' if self.n_split_keys == 1 else 's'} split"
         even = f"predicted imbalance {self.predicted_imbalance:.1f} %"
-        return f"{self.n_workers} workers, {split}, {even}"
+        return f"{self.workers} workers, {split}, {even}"
 
     def __repr__(self) -> str:
         return f"Plan: {self.summary}"
 
 
-def hashing_plan(n_workers: int, slot_member: Ids, n_slots: int) -> Plan:
+def hashing_plan(workers: int, slot_member: Ids, n_slots: int) -> Plan:
     """Return the plan of one who knows nothing yet: slots dealt in turn, no hot keys.
 
     >>> hashing_plan(3, np.arange(3, dtype=np.uint64), 6)
     Plan: 3 workers, 0 keys split, predicted imbalance 0.0 %
     """
     return Plan(
-        n_workers=n_workers,
+        workers=workers,
         slot_member=slot_member,
-        slot_workers=np.arange(n_slots, dtype=np.int32) % np.int32(n_workers),
+        slot_workers=np.arange(n_slots, dtype=np.int32) % np.int32(workers),
         hot_ids=np.empty(0, np.uint64),
         pieces=Pieces(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)),
-        predicted_loads=np.zeros(n_workers),
+        predicted_loads=np.zeros(workers),
     )
 
 
@@ -108,13 +108,13 @@ def refuse_inconsistent(plan: Plan) -> None:
     places = np.concatenate([plan.slot_workers, workers])
     whole = (
         plan.slot_workers.size > 0
-        and plan.predicted_loads.size == plan.n_workers
-        and (plan.capacity is None or plan.capacity.size == plan.n_workers)
+        and plan.predicted_loads.size == plan.workers
+        and (plan.capacity is None or plan.capacity.size == plan.workers)
         and starts.size == plan.hot_ids.size + 1
         and starts[0] == 0
         and starts[-1] == workers.size == loads.size
         and bool(np.all(np.diff(starts) > 0))
-        and 0 <= places.min() <= places.max() < plan.n_workers
+        and 0 <= places.min() <= places.max() < plan.workers
         and bool(np.all(np.isfinite(loads) & (loads >= 0)))
     )
     if not whole:
@@ -240,8 +240,8 @@ class PlaceHistory:
     only its neighbours were, but never misses one where the key was.
     """
 
-    def __init__(self, n_workers: int, n_slots: int) -> None:
-        self._places: NDArray[np.uint64] = np.zeros((n_slots, -(-n_workers // 64)), np.uint64)
+    def __init__(self, workers: int, n_slots: int) -> None:
+        self._places: NDArray[np.uint64] = np.zeros((n_slots, -(-workers // 64)), np.uint64)
 
     def add(self, plan: Plan) -> None:
         """Note all places of ``plan``."""

@@ -36,11 +36,11 @@ class Popularity(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     frequency
         Share of all rows from which on a key counts as hot, in [1e-6, 1]. By default
-        1/(20·n_workers): a key is worth shuffling when it alone brings its worker a twentieth of
+        1/(20·workers): a key is worth shuffling when it alone brings its worker a twentieth of
         a fair load. The authors' programs use 0.02 for any number of workers, which leaves keys
         of twice a fair load on one of 100 workers.
     adaptive
@@ -92,7 +92,7 @@ class Popularity(Grouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         frequency: float | None = None,
         adaptive: bool = False,
@@ -103,7 +103,7 @@ class Popularity(Grouping):
         memory_weight: float = 0.5,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, seed=seed)
+        super().__init__(workers, seed=seed)
         self.frequency = frequency
         self.adaptive = adaptive
         self.vector_bits = vector_bits
@@ -112,7 +112,7 @@ class Popularity(Grouping):
         self.time_weight = check_real("Popularity", "time_weight", time_weight, above=0)
         self.memory_weight = check_real("Popularity", "memory_weight", memory_weight, above=0)
         self._check_rest()
-        fair = max(LOWEST_FREQUENCY, 1 / (20 * self.n_workers))
+        fair = max(LOWEST_FREQUENCY, 1 / (20 * self.workers))
         self._threshold = fair if frequency is None else float(frequency)
         lowest = self._threshold / _ADAPTIVE_RANGE if adaptive else self._threshold
         self._lowest = max(LOWEST_FREQUENCY, lowest)
@@ -177,7 +177,7 @@ class Popularity(Grouping):
                 self._filter,
                 ids,
                 self._hash_seed,
-                self.n_workers,
+                self.workers,
                 done,
                 records,
                 out,
@@ -198,6 +198,6 @@ class Popularity(Grouping):
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         worker = int(
-            lone_worker(self._filter.ever, np.array([key_id]), self._hash_seed, self.n_workers)
+            lone_worker(self._filter.ever, np.array([key_id]), self._hash_seed, self.workers)
         )
-        return tuple(range(self.n_workers)) if worker < 0 else (worker,)
+        return tuple(range(self.workers)) if worker < 0 else (worker,)

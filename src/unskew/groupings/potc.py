@@ -21,7 +21,7 @@ class TwoChoices(RememberingGrouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Picks the two hash functions.
@@ -35,8 +35,8 @@ class TwoChoices(RememberingGrouping):
     name: ClassVar[str] = "potc"
     paper: ClassVar[str] = "baseline (Nasir et al. 2015; Azar et al. 1999)"
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-        super().__init__(n_workers, seed=seed)
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
         self._hash_seeds = derive_seeds(seed, 2, purpose="potc")
 
     def _remember(self, ids: Ids, weights: Weights, out: Workers) -> int:
@@ -44,7 +44,7 @@ class TwoChoices(RememberingGrouping):
         return _choose_once(ids, self._hash_seeds, weights, self._chosen, loads, out)
 
     def _choices(self, key_id: np.uint64) -> tuple[int, ...]:
-        both = hash_choices(np.array([key_id]), self._hash_seeds, self.n_workers, False)
+        both = hash_choices(np.array([key_id]), self._hash_seeds, self.workers, False)
         return tuple(sorted(set(both[0].tolist())))
 
 

@@ -68,7 +68,7 @@ class ProactiveShuffle(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     window
         Rows that a worker executes between two looks at its sketch (N).
@@ -95,7 +95,7 @@ class ProactiveShuffle(Grouping):
     skew, there would be new keys for ever and never a report.
 
     Weights given to `route_many` are ignored: the scheme learns costs from `executed` alone.
-    Memory is 40 bytes times n_workers · rows · columns, whatever the stream. A window should be
+    Memory is 40 bytes times workers · rows · columns, whatever the stream. A window should be
     much larger than the number of workers, or epochs begin faster than they can end.
 
     Examples
@@ -130,7 +130,7 @@ class ProactiveShuffle(Grouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         window: int = 1024,
         tolerance: float = 0.05,
@@ -140,7 +140,7 @@ class ProactiveShuffle(Grouping):
         resync: bool = True,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, seed=seed)
+        super().__init__(workers, seed=seed)
         owner = type(self).__name__
         self.window = check_int(owner, "window", window, minimum=1)
         self.tolerance = check_real(owner, "tolerance", tolerance, minimum=0)
@@ -151,14 +151,14 @@ class ProactiveShuffle(Grouping):
         self.resync = resync
         rows, columns = sketch_shape(self.epsilon, self.delta)
         self.machines = Machines(
-            scheduler=new_scheduler(self.n_workers, rows, columns),
-            workers=new_workers(self.n_workers, rows, columns),
+            scheduler=new_scheduler(self.workers, rows, columns),
+            workers=new_workers(self.workers, rows, columns),
             parameters=row_parameters(self.seed, rows),
             settings=Settings(self.window, self.tolerance),
-            resync_after=self.window * self.n_workers if resync else NO_RESYNC,
+            resync_after=self.window * self.workers if resync else NO_RESYNC,
             by_time=self.clock == "elapsed",
         )
-        self._requests = _no_requests(self.n_workers)
+        self._requests = _no_requests(self.workers)
 
     @property
     def phase(self) -> SchedulerPhase:
@@ -188,7 +188,7 @@ class ProactiveShuffle(Grouping):
             are taken to be never idle. Not used with ``clock="work"``.
         """
         owner = type(self).__name__
-        checked = check_int(owner, "worker", worker, minimum=0, maximum=self.n_workers - 1)
+        checked = check_int(owner, "worker", worker, minimum=0, maximum=self.workers - 1)
         ids = identities(keys)
         times = np.full(ids.size, NO_TIME)
         if ended is not None:
@@ -207,14 +207,14 @@ class ProactiveShuffle(Grouping):
         _assign_many(self.machines, self._requests, ids, out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
-        return tuple(range(self.n_workers))
+        return tuple(range(self.workers))
 
 
-def _no_requests(n_workers: int) -> Requests:
+def _no_requests(workers: int) -> Requests:
     def zeros() -> NDArray[np.int64]:
-        return np.zeros(n_workers, np.int64)
+        return np.zeros(workers, np.int64)
 
-    return Requests(zeros(), zeros(), np.zeros(n_workers), zeros(), zeros())
+    return Requests(zeros(), zeros(), np.zeros(workers), zeros(), zeros())
 
 
 @compiled

@@ -65,7 +65,7 @@ def grouping_class(name: str) -> type[Grouping]:
 
 
 def default_parameters(scheme: type[Grouping]) -> dict[str, Any]:
-    """Return the parameters of ``scheme`` with their defaults, without ``n_workers``.
+    """Return the parameters of ``scheme`` with their defaults, without ``workers``.
 
     >>> default_parameters(Shuffle)
     {'seed': 0}
@@ -74,11 +74,11 @@ def default_parameters(scheme: type[Grouping]) -> dict[str, Any]:
     return {
         name: parameter.default
         for name, parameter in signature.items()
-        if name not in ("self", "n_workers")
+        if name not in ("self", "workers")
     }
 
 
-def make_grouping(spec: str, n_workers: int, *, seed: int = 0) -> Grouping:
+def make_grouping(spec: str, workers: int, *, seed: int = 0) -> Grouping:
     """Make a grouping from its name and, after a colon, parameters that differ from the default.
 
     >>> make_grouping("partial-key:choices=3,load=global", 10, seed=1)
@@ -88,7 +88,7 @@ def make_grouping(spec: str, n_workers: int, *, seed: int = 0) -> Grouping:
     name, _, rest = spec.partition(":")
     scheme = grouping_class(name.strip())
     given = given_parameters(name, rest, default_parameters(scheme))
-    return scheme(n_workers, **{"seed": seed, **given})
+    return scheme(workers, **{"seed": seed, **given})
 
 
 def given_parameters(owner: str, text: str, valid: Collection[str]) -> dict[str, Any]:

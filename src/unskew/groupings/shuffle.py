@@ -16,10 +16,10 @@ class Shuffle(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
-        The worker of the first row, modulo n_workers.
+        The worker of the first row, modulo workers.
 
     Examples
     --------
@@ -31,29 +31,29 @@ class Shuffle(Grouping):
     paper: ClassVar[str] = "baseline"
     splits_keys: bool = True
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-        super().__init__(n_workers, seed=seed)
-        self._next = self.seed % self.n_workers
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
+        self._next = self.seed % self.workers
 
     def for_source(self, source: int, n_sources: int) -> Self:
         """Start each source at another worker, so that they do not march in step."""
         own = super().for_source(source, n_sources)
-        own._next = (self._next + source * self.n_workers // n_sources) % self.n_workers
+        own._next = (self._next + source * self.workers // n_sources) % self.workers
         return own
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        self._next = _deal(self._next, self.n_workers, out)
+        self._next = _deal(self._next, self.workers, out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
-        return tuple(range(self.n_workers))
+        return tuple(range(self.workers))
 
 
 @compiled
-def _deal(first: int, n_workers: int, out: Workers) -> int:
+def _deal(first: int, workers: int, out: Workers) -> int:
     worker = first
     for i in range(out.size):
         out[i] = worker
         worker += 1
-        if worker == n_workers:
+        if worker == workers:
             worker = 0
     return worker

@@ -13,7 +13,7 @@ class Single(Grouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Has no effect.

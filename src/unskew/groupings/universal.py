@@ -12,11 +12,11 @@ from unskew.hashing import Ids, derive_seeds, universal
 class Universal(Grouping):
     """Send all rows of a key to one worker, drawn by a 2-universal hash function.
 
-    For any two keys the chance (over seeds) to share a worker is at most 1/n_workers.
+    For any two keys the chance (over seeds) to share a worker is at most 1/workers.
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     seed
         Picks the member of the family.
@@ -35,18 +35,18 @@ class Universal(Grouping):
     paper: ClassVar[str] = "baseline (Rivetti et al. 2015)"
     splits_keys: bool = False
 
-    def __init__(self, n_workers: int, *, seed: int = 0) -> None:
-        super().__init__(n_workers, seed=seed)
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
         self._member = derive_seeds(seed, 3, purpose="universal")
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        _universal_many(ids, self._member, np.uint64(self.n_workers), out)
+        _universal_many(ids, self._member, np.uint64(self.workers), out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return (int(self.route_many(np.array([key_id]))[0]),)
 
 
 @compiled
-def _universal_many(ids: Ids, member: Ids, n_workers: np.uint64, out: Workers) -> None:
+def _universal_many(ids: Ids, member: Ids, workers: np.uint64, out: Workers) -> None:
     for i in range(ids.size):
-        out[i] = universal(ids[i], member, n_workers)
+        out[i] = universal(ids[i], member, workers)

@@ -15,10 +15,10 @@ class WChoices(HeadGrouping):
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     threshold
-        Share that makes a key hot, in [1e-6, 1]; 1 / (5 · n_workers) unless given.
+        Share that makes a key hot, in [1e-6, 1]; 1 / (5 · workers) unless given.
     capacity
         Counters of the sketch; 2 / threshold unless given, and never fewer.
     seed
@@ -54,10 +54,10 @@ class WChoices(HeadGrouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         threshold: float | None = None,
         capacity: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(n_workers, threshold=threshold, capacity=capacity, seed=seed)
+        super().__init__(workers, threshold=threshold, capacity=capacity, seed=seed)

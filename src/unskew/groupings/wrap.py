@@ -40,15 +40,15 @@ _DEVIATIONS = 4  # room for the flowing keys, in standard deviations of a worker
 class Wrap(PlannedGrouping):
     """Lay the largest keys end to end over the workers; cut a key only where a worker is full.
 
-    All workers are planned to get the same load. At most ``n_workers − 1`` extra pieces arise in
-    all, so memory is at most distinct keys + n_workers − 1. The plan is never less even than the
+    All workers are planned to get the same load. At most ``workers − 1`` extra pieces arise in
+    all, so memory is at most distinct keys + workers − 1. The plan is never less even than the
     largest load that had to be placed whole: predicted_imbalance · mean ≤ the largest slot, and
     what a stream then shows differs from that by what the sample got wrong. A later `build`
     changes the plan as little as the loads ask for.
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of downstream workers, at least 1.
     slots
         Hash slots in which all keys that are not hot are placed together, at least 1.
@@ -91,7 +91,7 @@ class Wrap(PlannedGrouping):
 
     Notes
     -----
-    The largest keys (at most ``n_workers``) flow: they are laid end to end over the workers and cut
+    The largest keys (at most ``workers``) flow: they are laid end to end over the workers and cut
     wherever one ends. All others stay whole in their slots, which are placed by LPT. What slots
     will bring is estimated from their rows and the number of their keys (`_shrinking`).
 
@@ -112,7 +112,7 @@ class Wrap(PlannedGrouping):
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
         slots: int = 65_536,
         hot_keys: int | None = None,
@@ -123,7 +123,7 @@ class Wrap(PlannedGrouping):
         capacity: Sequence[float] | None = None,
         seed: int = 0,
     ) -> None:
-        n_workers = check_int("Wrap", "n_workers", n_workers, minimum=1)
+        workers = check_int("Wrap", "workers", workers, minimum=1)
         self.slots = check_int("Wrap", "slots", slots, minimum=1, maximum=1 << 24)
         if hot_keys is not None:
             hot_keys = check_int("Wrap", "hot_keys", hot_keys, minimum=1)
@@ -134,12 +134,12 @@ class Wrap(PlannedGrouping):
         self.max_replicas = max_replicas
         self.min_piece = check_real("Wrap", "min_piece", min_piece, minimum=0, below=1)
         self.tolerance = check_real("Wrap", "tolerance", tolerance, minimum=0)
-        self.capacity = None if capacity is None else _checked_capacity(capacity, n_workers)
+        self.capacity = None if capacity is None else _checked_capacity(capacity, workers)
         self.splits_keys = max_replicas != 1
         self._sum_of_squares = 0.0  # of the weights learned: how noisy the slots are
         self._cells: HashCells | None = None  # from the first row learned on
-        counters = max(4096, 16 * n_workers) if hot_keys is None else hot_keys
-        super().__init__(n_workers, n_slots=self.slots, n_counters=counters, seed=seed)
+        counters = max(4096, 16 * workers) if hot_keys is None else hot_keys
+        super().__init__(workers, n_slots=self.slots, n_counters=counters, seed=seed)
 
     def build(self) -> Self:
         """Make the plan from all that was learned, then let what was learned decay."""
@@ -178,10 +178,10 @@ class Wrap(PlannedGrouping):
             places, pieces = self._changed(rest, flow)
         else:
             places, pieces = self._laid_out(rest, flow)
-        loads = sums_of(rest, places, self.n_workers)
+        loads = sums_of(rest, places, self.workers)
         np.add.at(loads, pieces.workers, pieces.loads)
         return Plan(
-            n_workers=self.n_workers,
+            workers=self.workers,
             slot_member=self.plan.slot_member,
             slot_workers=places,
             hot_ids=flow.ids,
@@ -195,25 +195,25 @@ class Wrap(PlannedGrouping):
         capacity = self._capacities
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
         if self.capacity is None and self.max_replicas is None and flow.ids.size:
-            rooms = chain_rooms(flow.loads, self.n_workers)
-            light = float(rooms.sum()) <= _LIGHT * self.n_workers * level
+            rooms = chain_rooms(flow.loads, self.workers)
+            light = float(rooms.sum()) <= _LIGHT * self.workers * level
             if light and float(rooms.max()) <= level:
                 return self._chained(rest, flow, rooms)
-        giants = self._cut_giants(flow, np.zeros(self.n_workers), level)
-        given = sums_of(giants.loads, giants.workers, self.n_workers)
-        places = longest_first(rest, self.n_workers, initial=given, capacity=capacity)
+        giants = self._cut_giants(flow, np.zeros(self.workers), level)
+        given = sums_of(giants.loads, giants.workers, self.workers)
+        places = longest_first(rest, self.workers, initial=given, capacity=capacity)
         unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
         places[unknown] = _in_proportion(unknown.size, capacity)
-        placed = sums_of(rest, places, self.n_workers)
+        placed = sums_of(rest, places, self.workers)
         return places, self._end_to_end(flow, giants, placed, level)
 
     def _chained(self, rest: Loads, flow: Flow, rooms: Loads) -> tuple[Workers, Pieces]:
         """Return a first plan in which flowing keys join all workers, and slots fill them up."""
-        places = longest_first(rest, self.n_workers, initial=rooms)
+        places = longest_first(rest, self.workers, initial=rooms)
         unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
         places[unknown] = _in_proportion(unknown.size, self._capacities)
         pieces = wrap_around(flow.loads, rooms)
-        levels = rooms + sums_of(rest, places, self.n_workers)
+        levels = rooms + sums_of(rest, places, self.workers)
         pour_anew(pieces, self._capacities, levels, _ROUNDS)
         cut = Cut(owners_of(pieces), pieces.workers, pieces.loads)
         return places, self._limited(cut, flow, self.min_piece * float(levels.mean()))
@@ -230,11 +230,11 @@ class Wrap(PlannedGrouping):
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
         slack = self._slack(level)
         ahead, deviations = self._ahead(level)
-        worst = _largest_deviate(self.n_workers)
+        worst = _largest_deviate(self.workers)
         counts = (deviations <= 0) | (deviations > worst)
         rooms = level - np.where(counts, ahead, 0.0) / capacity
         places = settle(rest, self.plan.slot_workers, capacity, rooms=rooms, slack=slack)
-        there = sums_of(rest, places, self.n_workers) + ahead
+        there = sums_of(rest, places, self.workers) + ahead
         by_chance = (deviations > 0) & (deviations <= 1)
         tolerated = np.where(by_chance, ahead, 0.0) / capacity + slack * worst
         cut = repour(flow, self.plan, there, capacity, slack=tolerated)
@@ -251,14 +251,14 @@ class Wrap(PlannedGrouping):
                 loads,
                 before,
                 capacity,
-                rooms=np.full(self.n_workers, level),
+                rooms=np.full(self.workers, level),
                 slack=self._slack(level),
             )
         else:
-            places = longest_first(loads, self.n_workers, capacity=capacity)
+            places = longest_first(loads, self.workers, capacity=capacity)
             unknown = np.flatnonzero(loads == 0)  # to those that are not full already
             level = float(loads.sum() / capacity.sum())
-            full = sums_of(loads, places, self.n_workers) > level * capacity
+            full = sums_of(loads, places, self.workers) > level * capacity
             places[unknown] = _in_proportion(unknown.size, np.where(full, 0.0, capacity))
         starts = np.arange(flow.ids.size + 1, dtype=np.int64)
         return places[flow.ids.size :], Pieces(starts, places[: flow.ids.size], flow.loads)
@@ -275,7 +275,7 @@ class Wrap(PlannedGrouping):
     def _cut_giants(self, flow: Flow, placed: Loads, level: float) -> Cut:
         """Cut keys that could not lie end to end on ``max_replicas`` workers into equal pieces."""
         most = self.max_replicas
-        if most is None or most >= self.n_workers:
+        if most is None or most >= self.workers:
             return Cut.nothing()
         giants = np.flatnonzero(flow.loads > (most - 1) * level)
         levels = placed / self._capacities
@@ -288,7 +288,7 @@ class Wrap(PlannedGrouping):
 
     def _end_to_end(self, flow: Flow, giants: Cut, placed: Loads, level: float) -> Pieces:
         """Lay all flowing keys but the giants, which are cut already, over the rooms."""
-        placed = placed + sums_of(giants.loads, giants.workers, self.n_workers)
+        placed = placed + sums_of(giants.loads, giants.workers, self.workers)
         others = np.setdiff1d(np.arange(flow.ids.size), giants.owners)
         loads = flow.loads[others]
         laid = wrap_around(loads, rooms_for(float(loads.sum()), placed, self._capacities))
@@ -297,8 +297,8 @@ class Wrap(PlannedGrouping):
 
     def _limited(self, cut: Cut, flow: Flow, smallest: float) -> Pieces:
         """Return pieces through which load flows to all workers, and no more than these take."""
-        pieces = linked(joined(cut, flow.ids.size), self.n_workers)
-        pieces = fewer_pieces(pieces, self.n_workers)
+        pieces = linked(joined(cut, flow.ids.size), self.workers)
+        pieces = fewer_pieces(pieces, self.workers)
         cut = Cut(owners_of(pieces), pieces.workers, pieces.loads)
         return joined(cut, flow.ids.size, smallest=smallest, most=self.max_replicas)
 
@@ -315,10 +315,10 @@ class Wrap(PlannedGrouping):
         if self.max_replicas == 1:
             return hot.loads >= _OWN_PLACE * share
         too_large = int(np.count_nonzero(hot.loads >= _LARGE * share))
-        deviation = float(np.sqrt(self._sum_of_squares * self.n_workers))
+        deviation = float(np.sqrt(self._sum_of_squares * self.workers))
         enough = int(np.searchsorted(np.cumsum(hot.loads), _DEVIATIONS * deviation)) + 1
         # Of W keys one at least has room on a worker, if that is like all others.
-        most = self.n_workers - (self.capacity is None)
+        most = self.workers - (self.capacity is None)
         # A key that is expected to bring nothing has nothing to flow, and would get no piece.
         bringing = int(np.count_nonzero(hot.loads > 0))
         count = min(max(too_large, enough), most, bringing)
@@ -330,7 +330,7 @@ class Wrap(PlannedGrouping):
 
     def _slack(self, level: float) -> float:
         """Return by how much a worker may exceed the level before anything is moved."""
-        by_chance = float(np.sqrt(self._sum_of_squares / self.n_workers))
+        by_chance = float(np.sqrt(self._sum_of_squares / self.workers))
         return max(self.tolerance * level, by_chance)
 
     def _ahead(self, level: float) -> tuple[Loads, Loads]:
@@ -339,7 +339,7 @@ class Wrap(PlannedGrouping):
         At most half a worker's share counts, so that no plan is made for the past alone.
         """
         if self._received is None:
-            return np.zeros(self.n_workers), np.zeros(self.n_workers)
+            return np.zeros(self.workers), np.zeros(self.workers)
         capacity = self._capacities
         fair = capacity * (self._received.sum() / capacity.sum())
         noise = self._sum_of_squares / (level * capacity.sum()) if level > 0 else 1.0
@@ -350,23 +350,23 @@ class Wrap(PlannedGrouping):
 
     @property
     def _capacities(self) -> Loads:
-        return np.ones(self.n_workers) if self.capacity is None else np.array(self.capacity)
+        return np.ones(self.workers) if self.capacity is None else np.array(self.capacity)
 
 
-def _checked_capacity(capacity: Sequence[float], n_workers: int) -> tuple[float, ...]:
-    checked = check_weights("Wrap", "capacity", capacity, n_workers)
+def _checked_capacity(capacity: Sequence[float], workers: int) -> tuple[float, ...]:
+    checked = check_weights("Wrap", "capacity", capacity, workers)
     if not checked.min() > 0:
         raise InvalidParameterError("Wrap", "capacity", "numbers above 0", capacity)
     return tuple(checked.tolist())
 
 
-def _largest_deviate(n_workers: int) -> float:
+def _largest_deviate(workers: int) -> float:
     """Return how far, in standard deviations, the worst of the workers is off by chance.
 
     >>> 2.4 < _largest_deviate(20) < 2.5
     True
     """
-    return max(1.0, float(np.sqrt(2 * np.log(n_workers))))
+    return max(1.0, float(np.sqrt(2 * np.log(workers))))
 
 
 def _in_proportion(count: int, capacity: Loads) -> Workers:

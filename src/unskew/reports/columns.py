@@ -90,7 +90,7 @@ LOAD_COLUMNS: tuple[Column[Measurement], ...] = (
     Column(
         "rows/s",
         "rows that this simulation put through in a second",
-        lambda each: each.messages_per_second,
+        lambda each: each.rows_per_second,
         real_text,
         more_is_better=True,
     ),

@@ -36,9 +36,9 @@ class Measurement:
     queue: QueueResult | None = None
 
     @property
-    def messages_per_second(self) -> float:
+    def rows_per_second(self) -> float:
         """Rows that the run put through in a second, those it learned from among them."""
-        rows = self.result.messages + self.result.learned_messages
+        rows = self.result.rows + self.result.learned_rows
         return rows / self.seconds if self.seconds > 0 else math.inf
 
     def to_json(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Measurement:
             "grouping": result.grouping,
             "workers": result.workers,
             "sources": result.sources,
-            "messages": result.messages,
+            "rows": result.rows,
             "keys": result.keys,
             "p1": result.p1,
             "loads": [_whole_if_possible(load) for load in result.loads],
@@ -58,8 +58,8 @@ class Measurement:
             "replication": result.replication,
             "memory": result.memory,
             "seconds": self.seconds,
-            "messages_per_second": self.messages_per_second,
-            "learned_messages": result.learned_messages,
+            "rows_per_second": self.rows_per_second,
+            "learned_rows": result.learned_rows,
             "stream": self.stream,
             "seed": self.seed,
             "parameters": result.parameters,

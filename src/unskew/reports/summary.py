@@ -21,7 +21,7 @@ def facts(measurements: Sequence[Measurement]) -> list[tuple[str, str]]:
 
 def rows_text(measurement: Measurement) -> str:
     """Say how many rows were measured, and which, where it is not all of them."""
-    measured, learned = measurement.result.messages, measurement.result.learned_messages
+    measured, learned = measurement.result.rows, measurement.result.learned_rows
     text = count_text(measured)
     if not learned:
         return text

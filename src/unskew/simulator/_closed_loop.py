@@ -98,7 +98,7 @@ class ClosedLoop:
 
     def _room(self, under_way: int) -> int:
         # A report takes two windows at least, of which a worker may have filled the most before.
-        return under_way + _REPORTS_A_CHUNK + self._grouping.n_workers
+        return under_way + _REPORTS_A_CHUNK + self._grouping.workers
 
     def _make_room(self) -> None:
         waiting = np.isfinite(self._mail.report_times)
@@ -112,15 +112,15 @@ class ClosedLoop:
 
 
 def _new_mail(room: int, shape: tuple[int, ...]) -> Mail:
-    n_workers = shape[0]
+    workers = shape[0]
     return Mail(
         report_times=np.full(room, np.inf),
         report_workers=np.zeros(room, np.int64),
         report_numbers=np.zeros(room, np.int64),
         report_cells=np.zeros((room, *shape[1:])),
-        reply_times=np.full(n_workers, np.inf),
-        reply_epochs=np.zeros(n_workers, np.int64),
-        reply_differences=np.zeros(n_workers),
+        reply_times=np.full(workers, np.inf),
+        reply_epochs=np.zeros(workers, np.int64),
+        reply_differences=np.zeros(workers),
         next_time=np.full(1, np.inf),
         sent=np.zeros(1, np.int64),
     )

@@ -10,7 +10,7 @@ from unskew._compiled import compiled
 from unskew.errors import MissingExtraError
 
 EXACT_LIMIT = 1 << 22
-"""Up to so many messages quantiles are exact; beyond that a sketch gives them."""
+"""Up to so many rows quantiles are exact; beyond that a sketch gives them."""
 
 _SKETCH_SIZE = 1000
 _COUNT, _SUM, _MAX, _MIN = range(4)
@@ -19,19 +19,19 @@ _COUNT, _SUM, _MAX, _MIN = range(4)
 class CompletionTimes:
     """Collect completion times, batch by batch.
 
-    Quantiles are exact up to `EXACT_LIMIT` messages. Beyond, they come from a KLL sketch whose
+    Quantiles are exact up to `EXACT_LIMIT` rows. Beyond, they come from a KLL sketch whose
     rank is off by less than 0.3 percent (99 % confidence).
 
     Parameters
     ----------
     expected
-        Number of messages if known: whether a sketch is needed is then known from the start.
+        Number of rows if known: whether a sketch is needed is then known from the start.
     every
         Messages in each point of the time series.
     """
 
     def __init__(self, expected: int | None, every: int) -> None:
-        self.messages = 0
+        self.rows = 0
         self._sum = 0.0
         self._every = every
         self._point = np.array([0.0, 0.0, -np.inf, np.inf])
@@ -46,9 +46,9 @@ class CompletionTimes:
         rows = np.empty((times.size // self._every + 1, 3))
         filled = _summarise(times, self._every, self._point, rows)
         self._series.append(rows[:filled].copy())
-        self.messages += times.size
+        self.rows += times.size
         self._sum += float(times.sum())
-        if self._sketch is None and self.messages > EXACT_LIMIT:
+        if self._sketch is None and self.rows > EXACT_LIMIT:
             self._sketch = _new_sketch()
             for kept in self._kept:
                 self._sketch.update(kept)
@@ -65,7 +65,7 @@ class CompletionTimes:
 
     def mean(self) -> float:
         """Return the mean completion time."""
-        return self._sum / self.messages
+        return self._sum / self.rows
 
     def quantiles(self, ranks: list[float]) -> list[float]:
         """Return the completion times at the given ranks in [0, 1]."""
@@ -74,7 +74,7 @@ class CompletionTimes:
         return [float(value) for value in np.quantile(np.concatenate(self._kept), ranks)]
 
     def series(self) -> NDArray[np.float64]:
-        """Return (max, mean, min) of every stretch of messages; the last may be shorter."""
+        """Return (max, mean, min) of every stretch of rows; the last may be shorter."""
         rows = list(self._series)
         if self._point[_COUNT] > 0:
             point = self._point
@@ -86,7 +86,7 @@ def _new_sketch() -> Any:
     try:
         datasketches = importlib.import_module("datasketches")
     except ImportError:
-        what = f"Quantiles of more than {EXACT_LIMIT:,} messages"
+        what = f"Quantiles of more than {EXACT_LIMIT:,} rows"
         raise MissingExtraError(what, "datasketches", "sketches") from None
     return datasketches.kll_doubles_sketch(_SKETCH_SIZE)
 

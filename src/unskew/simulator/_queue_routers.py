@@ -1,4 +1,4 @@
-"""How messages get to the queues: routed ahead, or with the workers' feedback."""
+"""How rows get to the queues: routed ahead, or with the workers' feedback."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class OpenRouter:
         return out
 
     def finish(self) -> int:
-        """Return how many messages the scheme itself has sent: none."""
+        """Return how many rows the scheme itself has sent: none."""
         return 0
 
 
@@ -69,7 +69,7 @@ class ClosedRouter:
         return out
 
     def finish(self) -> int:
-        """Return how many messages workers and scheduler have sent each other."""
+        """Return how many rows workers and scheduler have sent each other."""
         self._loop.finish()
         return self._loop.control_messages
 
@@ -77,7 +77,7 @@ class ClosedRouter:
 def make_router(
     grouping: Grouping, run: Run, queues: Queues, learned: int
 ) -> OpenRouter | ClosedRouter:
-    """Return what brings the messages of ``grouping`` to the queues."""
+    """Return what brings the rows of ``grouping`` to the queues."""
     if isinstance(grouping, ProactiveShuffle):
         return ClosedRouter(grouping, run, queues, learned)
     return OpenRouter(run, queues)

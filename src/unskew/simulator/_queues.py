@@ -26,9 +26,9 @@ class Queues(NamedTuple):
     """What each worker multiplies execution times by."""
 
 
-def new_queues(n_workers: int) -> Queues:
+def new_queues(workers: int) -> Queues:
     """Return empty queues of workers with equal speeds."""
-    return Queues(np.zeros(n_workers), np.zeros(n_workers), np.ones(n_workers))
+    return Queues(np.zeros(workers), np.zeros(workers), np.ones(workers))
 
 
 @inlined

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from unskew.errors import InvalidParameterError
 
 Speeds: TypeAlias = Sequence[float] | Sequence[tuple[int, Sequence[float]]]
-"""A factor on execution times for each worker, or such factors from certain messages on."""
+"""A factor on execution times for each worker, or such factors from certain rows on."""
 
 
 class Phase(NamedTuple):
@@ -19,7 +19,7 @@ class Phase(NamedTuple):
     factors: NDArray[np.float64]
 
 
-def check_speeds(owner: str, speeds: Speeds | None, n_workers: int) -> list[Phase]:
+def check_speeds(owner: str, speeds: Speeds | None, workers: int) -> list[Phase]:
     """Return the phases in order, or raise where they are none.
 
     >>> [phase.first for phase in check_speeds("here", [(0, [1, 2]), (50, [2, 1])], 2)]
@@ -30,20 +30,20 @@ def check_speeds(owner: str, speeds: Speeds | None, n_workers: int) -> list[Phas
     given: list[Any] = list(speeds)
     if not given or not isinstance(given[0], tuple):
         given = [(0, given)]
-    phases = [_phase(phase, n_workers) for phase in given]
+    phases = [_phase(phase, workers) for phase in given]
     good = [phase for phase in phases if phase is not None]
     starts = [phase.first for phase in good]
     if len(good) < len(phases) or starts != sorted(set(starts)):
-        expected = f"{n_workers} numbers > 0, or phases [(from_message, factors), …] in order"
+        expected = f"{workers} numbers > 0, or phases [(from_message, factors), …] in order"
         raise InvalidParameterError(owner, "speeds", expected, speeds)
     return good
 
 
-def _phase(given: Any, n_workers: int) -> Phase | None:
+def _phase(given: Any, workers: int) -> Phase | None:
     try:
         first, factors = int(given[0]), np.array(given[1], dtype=np.float64)
     except (TypeError, ValueError, IndexError):
         return None
-    if first < 0 or factors.shape != (n_workers,):
+    if first < 0 or factors.shape != (workers,):
         return None
     return Phase(first, factors) if np.all(np.isfinite(factors) & (factors > 0)) else None

@@ -69,7 +69,7 @@ def simulate(
     >>> from unskew.groupings.key import KeyGrouping
     >>> from unskew.groupings.partial_key import PartialKey
     >>> from unskew.streams import zipf
-    >>> stream = zipf(keys=1000, exponent=1.0, messages=20_000, seed=1)
+    >>> stream = zipf(keys=1000, exponent=1.0, rows=20_000, seed=1)
     >>> plain, split = (simulate(scheme, stream) for scheme in (KeyGrouping(8), PartialKey(8)))
     >>> split.imbalance_percent < 0.1 * plain.imbalance_percent
     True
@@ -95,7 +95,7 @@ def simulate(
         run.take(batch)
         if on_progress:
             on_progress(len(batch.keys))
-    if run.observer.messages == 0:
+    if run.observer.rows == 0:
         raise StreamError(f"{workload.spec}: no rows to measure.")
     return SimulationResult.of(scheme, run.observer, sources=sources, learned=learned)
 
@@ -130,7 +130,7 @@ class Run:
         n_keys: int | None,
         weighted: bool,
     ) -> None:
-        self.observer = Observer(scheme.n_workers, n_keys=n_keys)
+        self.observer = Observer(scheme.workers, n_keys=n_keys)
         self._planner = scheme if isinstance(scheme, LearnedGrouping) else None
         self._sources = Sources(scheme, sources, deal=deal)
         self._still_to_learn = learned
@@ -156,7 +156,7 @@ class Run:
         self.observe(batch, workers)
         if self._planner and self._epoch:
             self._planner.learn(batch.keys, weights=weights)
-            if self.observer.messages % self._epoch == 0:
+            if self.observer.rows % self._epoch == 0:
                 self._plan()
         return workers
 
@@ -211,8 +211,8 @@ def learning_share(grouping: Grouping, learn: float | None, epoch: int | None) -
 
 def count_rows(stream: Stream) -> int:
     """Return the number of rows of a stream, reading it through where it does not know."""
-    if stream.messages is not None:
-        return stream.messages
+    if stream.rows is not None:
+        return stream.rows
     return sum(len(batch.keys) for batch in stream.batches())
 
 
@@ -242,8 +242,8 @@ def count_keys(
 def cut_batches(stream: Stream, first: int, every: int | None) -> Iterator[Batch]:
     """Read a stream in batches that end after ``first`` rows and then after each ``every``."""
     size = DEFAULT_BATCH
-    if stream.messages is not None:  # enough points for I(t), also in a short stream
-        size = int(np.clip(stream.messages // 256, 1024, size))
+    if stream.rows is not None:  # enough points for I(t), also in a short stream
+        size = int(np.clip(stream.rows // 256, 1024, size))
     position = 0
     for batch in stream.batches(size):
         start = 0

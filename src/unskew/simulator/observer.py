@@ -19,7 +19,7 @@ class Observer:
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of workers.
     n_keys
         Number of keys if they are known to be 0 … n_keys − 1, which is faster; None otherwise.
@@ -32,16 +32,16 @@ class Observer:
     ([2, 1], 2, 3)
     """
 
-    def __init__(self, n_workers: int, *, n_keys: int | None = None) -> None:
-        self.messages = 0
+    def __init__(self, workers: int, *, n_keys: int | None = None) -> None:
+        self.rows = 0
         self.distinct_keys = 0
         self.memory = 0
         self.series: list[tuple[int, float]] = []
-        self._loads = LoadVector(n_workers)
+        self._loads = LoadVector(workers)
         self._sum_of_imbalance = 0.0
         self._index = KeyIndex() if n_keys is None else None
         # A row a key: how often it came, then one bit a worker.
-        self._records: Ids = np.zeros((n_keys or 0, 1 + -(-n_workers // 64)), np.uint64)
+        self._records: Ids = np.zeros((n_keys or 0, 1 + -(-workers // 64)), np.uint64)
         self._thinned_to = 1
         self._batches = 0
 
@@ -50,7 +50,7 @@ class Observer:
         places = self._places_of(ids)
         loads = self._loads.for_weights(weights)
         imbalance, keys, pairs = _track(places, workers, weights, self._records, loads)
-        self.messages += ids.size
+        self.rows += ids.size
         self._sum_of_imbalance += imbalance
         self.distinct_keys += keys
         self.memory += pairs
@@ -65,13 +65,13 @@ class Observer:
     def top_share(self) -> float:
         """The share p1 of the most frequent key."""
         most = int(self._records[:, 0].max(initial=0))
-        return most / self.messages if self.messages else 0.0
+        return most / self.rows if self.rows else 0.0
 
     @property
     def average_imbalance_fraction(self) -> float:
         """The mean of I(t) over all rows, as a fraction of the total load."""
         total = float(self.loads.sum())
-        return self._sum_of_imbalance / self.messages / total if total > 0 else 0.0
+        return self._sum_of_imbalance / self.rows / total if total > 0 else 0.0
 
     def _places_of(self, ids: Ids) -> NDArray[np.int64]:
         if self._index is None:
@@ -87,7 +87,7 @@ class Observer:
     def _add_point(self) -> None:
         self._batches += 1
         if self._batches % self._thinned_to == 0:
-            self.series.append((self.messages, metrics.imbalance(self.loads)))
+            self.series.append((self.rows, metrics.imbalance(self.loads)))
         if len(self.series) > _MOST_POINTS:
             self.series = self.series[1::2]
             self._thinned_to *= 2

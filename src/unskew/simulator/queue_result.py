@@ -16,7 +16,7 @@ class QueueResult:
     ----------
     placement
         How even the load was, and at what memory, in the same run.
-    messages
+    rows
         Messages that were measured.
     mean, p50, p95, p99
         Mean and quantiles of the completion time.
@@ -33,11 +33,11 @@ class QueueResult:
     gap
         Time between two arrivals.
     series
-        (max, mean, min) completion time of each stretch of messages.
+        (max, mean, min) completion time of each stretch of rows.
     """
 
     placement: SimulationResult
-    messages: int
+    rows: int
     mean: float
     p50: float
     p95: float
@@ -64,14 +64,14 @@ class QueueResult:
         p50, p95, p99 = times.quantiles([0.5, 0.95, 0.99])
         return cls(
             placement=placement,
-            messages=times.messages,
+            rows=times.rows,
             mean=times.mean(),
             p50=p50,
             p95=p95,
             p99=p99,
             exact_quantiles=times.exact,
             makespan=makespan,
-            throughput=times.messages / makespan if makespan > 0 else math.inf,
+            throughput=times.rows / makespan if makespan > 0 else math.inf,
             busy=tuple(queues.busy.tolist()),
             control_messages=control_messages,
             gap=gap,
@@ -80,7 +80,7 @@ class QueueResult:
 
     def __repr__(self) -> str:
         return (
-            f"<{self.placement.grouping}: {self.messages:,} messages on "
+            f"<{self.placement.grouping}: {self.rows:,} rows on "
             f"{self.placement.workers} workers, "
             f"mean completion {self.mean:.4g}, p99 {self.p99:.4g}>"
         )

@@ -1,4 +1,4 @@
-"""Queueing: how long messages take from arrival to the end of their processing."""
+"""Queueing: how long rows take from arrival to the end of their processing."""
 
 from collections.abc import Iterator
 
@@ -49,7 +49,7 @@ def simulate_queue(
         feedback when the row that caused it ends, `FullKnowledge` is told costs and speeds, all
         others see keys alone.
     stream
-        A workload, or simply keys; messages without costs cost 1 each.
+        A workload, or simply keys; rows without costs cost 1 each.
     over_provisioning
         Largest sustainable rate of arrivals, divided by the actual rate.
     speeds
@@ -87,16 +87,14 @@ def simulate_queue(
     every = check_int(_OWNER, "series_every", series_every, minimum=1)
     if (weighted or grouping.needs_costs) and not workload.has_costs:
         raise InvalidParameterError(_OWNER, "stream", "one with costs", workload.spec)
-    phases = check_speeds(_OWNER, speeds, grouping.n_workers)
+    phases = check_speeds(_OWNER, speeds, grouping.workers)
     epoch = None if epoch is None else check_int(_OWNER, "epoch", epoch, minimum=1)
     learned = rows_to_learn(grouping, workload, learn, epoch)
-    times = CompletionTimes(
-        None if workload.messages is None else workload.messages - learned, every
-    )
+    times = CompletionTimes(None if workload.rows is None else workload.rows - learned, every)
     if mean_cost is None:
         mean_cost = _mean_cost(workload, learned)
-    gap = check_real(_OWNER, "mean_cost", mean_cost, minimum=0) / grouping.n_workers * provision
-    queues = new_queues(grouping.n_workers)
+    gap = check_real(_OWNER, "mean_cost", mean_cost, minimum=0) / grouping.workers * provision
+    queues = new_queues(grouping.workers)
     scheme = prepared(grouping, workload, learned, weighted=weighted)
     run = Run(
         scheme,
@@ -114,7 +112,7 @@ def simulate_queue(
         times.add(router.serve(batch, Arrivals(first, gap)))
         if on_progress:
             on_progress(len(batch.keys))
-    if times.messages == 0:
+    if times.rows == 0:
         raise StreamError(f"{workload.spec}: no rows to measure.")
     placement = SimulationResult.of(scheme, run.observer, sources=sources, learned=learned)
     return QueueResult.of(placement, times, queues, router.finish(), gap)
@@ -134,7 +132,7 @@ def _mean_cost(stream: Stream, skip: int) -> float:
 def _pieces(
     batches: Iterator[Batch], learned: int, phases: list[Phase]
 ) -> Iterator[tuple[int, Phase | None, Batch]]:
-    """Yield (number of the first message, phase that begins there, messages), one phase each.
+    """Yield (number of the first message, phase that begins there, rows), one phase each.
 
     Messages are counted from the first one that is measured; those before have negative numbers.
     """

@@ -20,9 +20,9 @@ class SimulationResult:
         The scheme's parameters.
     workers, sources
         Numbers of workers and sources.
-    messages
+    rows
         Rows that were measured: the sum of the loads, unless rows have weights.
-    learned_messages
+    learned_rows
         Rows before these, from which a scheme could learn.
     keys
         Distinct keys among the measured rows.
@@ -50,8 +50,8 @@ class SimulationResult:
     parameters: dict[str, Any]
     workers: int
     sources: int
-    messages: int
-    learned_messages: int
+    rows: int
+    learned_rows: int
     keys: int
     p1: float
     loads: tuple[float, ...]
@@ -71,10 +71,10 @@ class SimulationResult:
         return cls(
             grouping=grouping.name,
             parameters=grouping.parameters(),
-            workers=grouping.n_workers,
+            workers=grouping.workers,
             sources=sources,
-            messages=observer.messages,
-            learned_messages=learned,
+            rows=observer.rows,
+            learned_rows=learned,
             keys=observer.distinct_keys,
             p1=observer.top_share,
             loads=tuple(observer.loads.tolist()),
@@ -89,6 +89,6 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         return (
-            f"<{self.grouping}: {self.messages:,} rows on {self.workers} workers, "
+            f"<{self.grouping}: {self.rows:,} rows on {self.workers} workers, "
             f"imbalance {self.imbalance_percent:.3g} %, replication {self.replication:.4g}>"
         )

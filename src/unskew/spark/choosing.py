@@ -111,7 +111,7 @@ def _from_counts(
     df: DataFrame, identity: Column, name: str, scheme: PlannedGrouping, costs: KeyCosts | None
 ) -> tuple[_Choice, Loads]:
     """Return the plan from exact counts, and what hashing would give each worker."""
-    n_slots, workers = scheme.plan.slot_workers.size, scheme.n_workers
+    n_slots, workers = scheme.plan.slot_workers.size, scheme.workers
     counts = count_all(df, identity, n_slots).weighted(costs)
     scheme.learn_counts(*counts)
     plan = scheme.build().plan
@@ -134,7 +134,7 @@ def _or_hashing(choice: _Choice, hashed: Loads, *, noise: float) -> Plan:
     sure = max(with_choice, with_hashing - noise)
     won = 1.0 - (100 + with_choice) / (100 + sure)
     if won <= HARMLESS:
-        plain = hashing_plan(choice.plan.n_workers, HASHED_MEMBER, choice.plan.n_workers)
+        plain = hashing_plan(choice.plan.workers, HASHED_MEMBER, choice.plan.workers)
         why = f"key: hashing is even enough, predicted imbalance {with_hashing:.1f} %"
         plan = replace(plain, predicted_loads=hashed, why=why)
     else:
@@ -143,5 +143,5 @@ def _or_hashing(choice: _Choice, hashed: Loads, *, noise: float) -> Plan:
             f"{with_hashing:.1f} % by hashing, {100 * won:.0f} % less time"
         )
         plan = replace(choice.plan, why=why)
-    _log.info("grouping chosen for %d workers: %s", plan.n_workers, why)
+    _log.info("grouping chosen for %d workers: %s", plan.workers, why)
     return plan

@@ -83,17 +83,17 @@ def number_position(row_number: Column) -> Column:
     return (rows + _source(row_number) * sf.lit(SOURCE_STEP)).bitwiseAND(sf.lit(POSITION_MASK))
 
 
-def round_robin_column(n_workers: int, row_number: Column) -> Column:
+def round_robin_column(workers: int, row_number: Column) -> Column:
     """Return workers (int) in turn, where neighbouring partitions start with neighbours.
 
     Parameters
     ----------
-    n_workers
+    workers
         Number of workers.
     row_number
         A column of ``monotonically_increasing_id()``.
     """
-    return sf.pmod(_row(row_number) + _source(row_number), sf.lit(n_workers)).cast("int")
+    return sf.pmod(_row(row_number) + _source(row_number), sf.lit(workers)).cast("int")
 
 
 def check_plan(plan: Plan) -> None:

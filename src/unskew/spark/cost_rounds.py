@@ -71,7 +71,7 @@ def learned_batch(
     learn_rows, seed
         See `part_to_learn`; the seed picks them.
     """
-    workers, matrices = scheme.n_workers, matrices_of(scheme)
+    workers, matrices = scheme.workers, matrices_of(scheme)
     part = part_to_learn(keyed.count(), workers, learn_rows)
     if not part:
         return None

@@ -51,7 +51,7 @@ def map_stream(
         The folder of the query.
     """
     folder = check_local_path(owner, "plan_path", plan_path)
-    workers, matrices = scheme.n_workers, matrices_of(scheme)
+    workers, matrices = scheme.workers, matrices_of(scheme)
     file = ControlFile(folder, cost_by, key_types(keyed, list(cost_by)), workers, matrices)
     loop = CostLoop(owner, folder, file, workers, matrices)
     name = f"unskew-costs-{next(_numbers)}"

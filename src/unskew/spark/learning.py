@@ -106,7 +106,7 @@ def learn(
         counts = count_all(df, identity, grouping.plan.slot_workers.size)
         grouping.learn_counts(*counts.weighted(costs))
         return grouping.build()
-    size = sample_size(grouping.n_workers) if rows is None else rows
+    size = sample_size(grouping.workers) if rows is None else rows
     size = check_int("learn", "rows", size, minimum=1)
     ids = take_sample(df, identity, size, seed).ids
     return grouping.learn(ids, weights=_weights(ids, costs)).build()
@@ -157,7 +157,7 @@ def learn_placing(
     if how == "pass":
         return Learned(_passed(df, identity, grouping, costs), ())
     columns = likely if grouping.splits_keys else ()
-    size = sample_size(grouping.n_workers)
+    size = sample_size(grouping.workers)
     sample = take_sample(df, identity, size, grouping.seed, columns)
     plan = planned(grouping, sample.ids, costs)
     return Learned(plan, telling_columns(sample, plan, columns))
@@ -185,7 +185,7 @@ def _passed(
     """Return the plan that ``grouping`` makes of exact counts."""
     if isinstance(grouping, PlannedGrouping):
         return learn(df, identity, grouping, how="pass", costs=costs).plan
-    ids, loads, slots = count_all(df, identity, grouping.n_workers).weighted(costs)
+    ids, loads, slots = count_all(df, identity, grouping.workers).weighted(costs)
     return shuffling_plan(grouping, ids[loads >= grouping.threshold * slots.sum()])
 
 

@@ -233,7 +233,7 @@ def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> Grouping:
         raise InvalidParameterError(
             mapped.owner, "grouping", "proactive-shuffle or shuffle", grouping
         )
-    if made.n_workers != mapped.workers:
+    if made.workers != mapped.workers:
         raise InvalidParameterError(
             mapped.owner, "grouping", f"one for {mapped.workers} workers", grouping
         )

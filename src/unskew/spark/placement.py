@@ -154,7 +154,7 @@ def route(
 def place(df: DataFrame, identity: Column, plan: Plan, *, deal_by: Sequence[str] = ()) -> DataFrame:
     """Return ``df`` with each row on the partition that ``plan`` says."""
     routed = _by_plan(df, identity, plan, deal_by)
-    return routed.placed(plan.n_workers)
+    return routed.placed(plan.workers)
 
 
 def check_deal_by(df: DataFrame, deal_by: By | None) -> list[str] | None:
@@ -201,9 +201,9 @@ def check_plan_for(plan: Plan, workers: int) -> Plan:
     if not isinstance(plan, Plan):
         raise InvalidParameterError("balance", "plan", "a Plan", plan)
     check_plan(plan)
-    if plan.n_workers != workers:
+    if plan.workers != workers:
         raise InvalidParameterError(
-            "balance", "plan", f"a plan for {workers} workers", f"one for {plan.n_workers}"
+            "balance", "plan", f"a plan for {workers} workers", f"one for {plan.workers}"
         )
     return plan
 

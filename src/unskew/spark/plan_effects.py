@@ -24,7 +24,7 @@ def expected_loads(plan: Plan, counts: Counts) -> Loads:
     rows = _rows_of_hot_keys(plan, counts)
     rest = counts.slot_loads.copy()
     np.subtract.at(rest, slots_of(plan.hot_ids, plan.slot_member, rest.size), rows)
-    loads = np.zeros(plan.n_workers)
+    loads = np.zeros(plan.workers)
     np.add.at(loads, plan.slot_workers, np.maximum(rest, 0.0))
     np.add.at(loads, plan.pieces.workers, _rows_of_pieces(plan, rows))
     return loads
@@ -52,7 +52,7 @@ def is_dealt_unevenly(plan: Plan, counts: Counts) -> bool:
     the average load. Rows that are dealt by their content are, where contents are too few.
     """
     rows = _rows_of_hot_keys(plan, counts)
-    variances = np.zeros(plan.n_workers)
+    variances = np.zeros(plan.workers)
     spread = _rows_of_pieces(plan, rows) * (1.0 - _shares(plan))
     np.add.at(variances, plan.pieces.workers, spread)
     # A hot key that is not among the reported ones has fewer rows than any of these.

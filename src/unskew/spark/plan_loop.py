@@ -79,7 +79,7 @@ class PlanLoop:
         threshold: float,
         by_busy_time: bool = False,
     ) -> None:
-        self.workers = maker.grouping.n_workers
+        self.workers = maker.grouping.workers
         self.maker = maker
         self._by, self._types = by, types
         self._threshold = threshold

@@ -57,7 +57,7 @@ class PlanMaker:
         if self.n_slots > MOST_SLOTS:
             expected = f"one with at most {MOST_SLOTS} slots"
             raise InvalidParameterError(owner, "grouping", expected, grouping)
-        self.n_hot = max(_FEWEST_HOT, _HOT_A_WORKER * grouping.n_workers, _most_hot(grouping))
+        self.n_hot = max(_FEWEST_HOT, _HOT_A_WORKER * grouping.workers, _most_hot(grouping))
         self._decay = float(getattr(self._teachable, "decay", 0.0))
         self._learner: PlannedGrouping | None = None
         self.rows = 0.0
@@ -112,8 +112,8 @@ class _PopularKeys(PlannedGrouping):
     def __init__(self, grouping: Popularity) -> None:
         self._threshold = grouping.threshold
         super().__init__(
-            grouping.n_workers,
-            n_slots=grouping.n_workers,
+            grouping.workers,
+            n_slots=grouping.workers,
             n_counters=math.ceil(4 / grouping.threshold),
             seed=grouping.seed,
         )

@@ -44,7 +44,7 @@ class RoutingFile:
     def write(self, routing: Routing) -> None:
         """Put ``routing`` in force from the next micro-batch on; the one before stays beside it."""
         plan = {"version": routing.version, "tables": tables_of(routing.plan)}
-        target = _target(routing.by, routing.plan.n_workers)
+        target = _target(routing.by, routing.plan.workers)
         self._pair.write([target, json.dumps(plan, separators=(",", ":"))])
 
     def damaged(self) -> list[str]:

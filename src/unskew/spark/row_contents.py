@@ -115,9 +115,9 @@ def content_deviation(ids: Ids, contents: Ids, plan: Plan, *, rows: int) -> floa
     np.add.at(together, order[at[is_hot]], squares[is_hot])
     totals = np.add.reduceat(plan.pieces.loads, plan.pieces.starts[:-1])
     shares = plan.pieces.loads / np.repeat(np.maximum(totals, np.finfo(float).tiny), counts)
-    variances = np.zeros(plan.n_workers)
+    variances = np.zeros(plan.workers)
     np.add.at(variances, plan.pieces.workers, np.repeat(together, counts) * shares * (1 - shares))
-    return float(np.sqrt(variances.max()) * plan.n_workers / ids.size)
+    return float(np.sqrt(variances.max()) * plan.workers / ids.size)
 
 
 def _is_likely(kind: DataType) -> bool:

@@ -88,9 +88,9 @@ class SavedPlan:
         if wanted != self.by:
             expected = f"one for the key columns {', '.join(wanted)}"
             raise InvalidParameterError("SavedPlan", "plan", expected, ", ".join(self.by))
-        if workers != self.plan.n_workers:
+        if workers != self.plan.workers:
             expected = f"one for {workers} workers"
-            raise InvalidParameterError("SavedPlan", "plan", expected, self.plan.n_workers)
+            raise InvalidParameterError("SavedPlan", "plan", expected, self.plan.workers)
         if types is not None and self.types is not None and types != self.types:
             expected = f"one for keys of type {', '.join(types)}"
             hint = f"it was learned for {', '.join(self.by)}; cast them, or learn anew"
@@ -243,7 +243,7 @@ def _as_text(saved: SavedPlan) -> str:
         "format": FORMAT,
         "version": saved.version,
         "created": saved.created,
-        "workers": plan.n_workers,
+        "workers": plan.workers,
         "by": list(saved.by),
         "types": list(saved.types) if saved.types else None,
         "grouping": saved.grouping,
@@ -264,7 +264,7 @@ def _as_text(saved: SavedPlan) -> str:
 
 def _from_fields(fields: dict[str, Any]) -> SavedPlan:
     plan = Plan(
-        n_workers=int(fields["workers"]),
+        workers=int(fields["workers"]),
         slot_member=HASHED_MEMBER,
         slot_workers=np.array(fields["slot_workers"], np.int32),
         hot_ids=np.array(fields["hot_keys"], np.int64).view(np.uint64),

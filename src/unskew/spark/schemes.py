@@ -54,7 +54,7 @@ def grouping_for(grouping: str | Grouping, workers: int, *, seed: int = 0) -> Gr
             "unskew.spark", "grouping", "a name, a spec or a Grouping", grouping
         )
     _refuse_name(grouping.name)
-    if grouping.n_workers != workers:
+    if grouping.workers != workers:
         raise InvalidParameterError(
             "unskew.spark", "grouping", f"one for {workers} workers", grouping
         )
@@ -69,8 +69,8 @@ def hashed_plan(grouping: Grouping) -> Plan:
     >>> hashed_plan(grouping_for("single", 4)).slot_workers.tolist()
     [0]
     """
-    n_slots = 1 if isinstance(grouping, Single) else grouping.n_workers
-    return hashing_plan(grouping.n_workers, HASHED_MEMBER, n_slots)
+    n_slots = 1 if isinstance(grouping, Single) else grouping.workers
+    return hashing_plan(grouping.workers, HASHED_MEMBER, n_slots)
 
 
 def shuffling_plan(grouping: Grouping, hot_ids: Ids) -> Plan:
@@ -79,10 +79,10 @@ def shuffling_plan(grouping: Grouping, hot_ids: Ids) -> Plan:
     >>> shuffling_plan(grouping_for("popularity", 3), np.array([7], np.uint64))
     Plan: 3 workers, 1 key split, predicted imbalance 0.0 %
     """
-    n_workers = grouping.n_workers
-    workers = np.tile(np.arange(n_workers, dtype=np.int32), hot_ids.size)
-    starts = np.arange(hot_ids.size + 1, dtype=np.int64) * n_workers
-    pieces = Pieces(starts, workers, np.ones(workers.size))
+    workers = grouping.workers
+    placed = np.tile(np.arange(workers, dtype=np.int32), hot_ids.size)
+    starts = np.arange(hot_ids.size + 1, dtype=np.int64) * workers
+    pieces = Pieces(starts, placed, np.ones(placed.size))
     return replace(hashed_plan(grouping), hot_ids=hot_ids, pieces=pieces)
 
 

@@ -54,7 +54,7 @@ def weigh_stream(
     folder
         A folder of the query's own, which the driver and all executors see under one path.
     """
-    workers = scheme.n_workers
+    workers = scheme.workers
     file = LearnedFile(folder, _target(by, key_types(df, by), workers))
     loop = WeighingLoop(owner, folder, file, workers)
     name = f"unskew-weights-{next(_numbers)}"
@@ -95,7 +95,7 @@ def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFold
 
         def choose(ids: Ids) -> NDArray[np.int64]:
             chosen = own.route_many(ids, weights=None if costs is None else costs.weights(ids))
-            return chosen + np.int64((version - NO_ROUND) * own.n_workers)
+            return chosen + np.int64((version - NO_ROUND) * own.workers)
 
         return choose
 

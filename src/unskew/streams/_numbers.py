@@ -12,7 +12,7 @@ _HIGHEST_POWER = 300
 def parse_whole(owner: str, parameter: str, text: str) -> int:
     """Return a whole number, or raise in the name of ``owner``.
 
-    >>> [parse_whole("zipf", "messages", text) for text in ("5_000", "5e3", "5k", "0.5M")]
+    >>> [parse_whole("zipf", "rows", text) for text in ("5_000", "5e3", "5k", "0.5M")]
     [5000, 5000, 5000, 500000]
     """
     number = _parse(text)

@@ -39,7 +39,7 @@ class Stream(ABC):
 
     name: ClassVar[str]
     """What the registry and the command line call it."""
-    messages: int | None
+    rows: int | None
     """Number of rows; None where it is not known before the last one is read."""
     seed: int
     """Picks the rows; equal seeds give equal rows in every process and on every machine."""
@@ -85,15 +85,15 @@ class Stream(ABC):
 class SyntheticStream(Stream):
     """A stream whose rows are drawn: row i depends on the seed and on i alone."""
 
-    messages: int
+    rows: int
 
     @cached_property
     def _row_seed(self) -> np.uint64:
         return np.uint64(derive_seeds(self.seed, 1, purpose="stream")[0])
 
     def _batches(self, size: int) -> Iterator[Batch]:
-        for first in range(0, self.messages, size):
-            keys = np.empty(min(size, self.messages - first), np.uint64)
+        for first in range(0, self.rows, size):
+            keys = np.empty(min(size, self.rows - first), np.uint64)
             self._draw(first, keys)
             yield Batch(keys, None)
 

@@ -41,7 +41,7 @@ def with_costs(
     Examples
     --------
     >>> from unskew.streams import uniform
-    >>> stream = with_costs(uniform(keys=8, messages=1000), values=4, minimum=1, maximum=4)
+    >>> stream = with_costs(uniform(keys=8, rows=1000), values=4, minimum=1, maximum=4)
     >>> keys, costs = next(stream.batches())
     >>> np.unique(costs).tolist()
     [1.0, 2.0, 3.0, 4.0]
@@ -61,7 +61,7 @@ def with_costs(
     minimum = check_real("with_costs", "minimum", minimum, minimum=0.0)
     maximum = check_real("with_costs", "maximum", maximum, minimum=minimum)
     dealt_by = stream.seed if seed is None else check_int("with_costs", "seed", seed)
-    return CostsStream(stream, values, minimum, maximum, dealt_by, stream.messages, stream.seed)
+    return CostsStream(stream, values, minimum, maximum, dealt_by, stream.rows, stream.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class CostsStream(Stream):
     minimum: float
     maximum: float
     cost_seed: int
-    messages: int | None
+    rows: int | None
     seed: int
 
     @property

@@ -13,7 +13,7 @@ from unskew.streams._sampler import Sampler, draw, make_sampler
 from unskew.streams.base import SyntheticStream, write_spec
 
 
-def countries(skew: float = 68.0, messages: int = 1_000_000, *, seed: int = 0) -> "CountriesStream":
+def countries(skew: float = 68.0, rows: int = 1_000_000, *, seed: int = 0) -> "CountriesStream":
     """Give one of 204 countries ``skew`` percent of the rows, the others equal shares [1].
 
     Keys are the numbers 0 … 203, of which 0 is the hot one; `key_names` has the names.
@@ -22,14 +22,14 @@ def countries(skew: float = 68.0, messages: int = 1_000_000, *, seed: int = 0) -
     ----------
     skew
         Percent of the rows that have key 0, up to 100; with 0 all 204 have equal shares.
-    messages
+    rows
         Number of rows, 10 million in the paper.
     seed
         Picks the rows; equal seeds give equal rows in every process and on every machine.
 
     Examples
     --------
-    >>> stream = countries(skew=68, messages=50_000, seed=1)
+    >>> stream = countries(skew=68, rows=50_000, seed=1)
     >>> keys = next(stream.batches()).keys
     >>> round(100 * float((keys == 0).mean())), len(np.unique(keys))
     (68, 204)
@@ -40,13 +40,13 @@ def countries(skew: float = 68.0, messages: int = 1_000_000, *, seed: int = 0) -
     """
     return CountriesStream(
         check_real("countries", "skew", skew, minimum=0.0, maximum=100.0),
-        check_int("countries", "messages", messages, minimum=1),
+        check_int("countries", "rows", rows, minimum=1),
         check_int("countries", "seed", seed),
     )
 
 
 def countries_half(
-    skew: float = 80.0, messages: int = 1_000_000, *, seed: int = 0
+    skew: float = 80.0, rows: int = 1_000_000, *, seed: int = 0
 ) -> "CountriesHalfStream":
     """Draw the first half of the rows evenly, then give one country ``skew`` percent [1].
 
@@ -54,14 +54,14 @@ def countries_half(
     ----------
     skew
         Percent of the second half of the rows that have key 0.
-    messages
+    rows
         Number of rows, 10 million in the paper; of an odd number the first half is the smaller.
     seed
         Picks the rows; equal seeds give equal rows in every process and on every machine.
 
     Examples
     --------
-    >>> keys = next(countries_half(skew=80, messages=50_000, seed=1).batches()).keys
+    >>> keys = next(countries_half(skew=80, rows=50_000, seed=1).batches()).keys
     >>> [round(float((half == 0).mean()), 1) for half in (keys[:25_000], keys[25_000:])]
     [0.0, 0.8]
 
@@ -71,7 +71,7 @@ def countries_half(
     """
     return CountriesHalfStream(
         check_real("countries-half", "skew", skew, minimum=0.0, maximum=100.0),
-        check_int("countries-half", "messages", messages, minimum=1),
+        check_int("countries-half", "rows", rows, minimum=1),
         check_int("countries-half", "seed", seed),
     )
 
@@ -83,13 +83,13 @@ class CountriesStream(SyntheticStream):
     name: ClassVar[str] = "countries"
     key_names: ClassVar[tuple[str, ...]] = COUNTRY_NAMES
     skew: float
-    messages: int
+    rows: int
     seed: int
 
     @property
     def spec(self) -> str:
         """The text that `parse_stream` makes the same stream of."""
-        return write_spec(self.name, skew=self.skew, messages=self.messages)
+        return write_spec(self.name, skew=self.skew, rows=self.rows)
 
     @property
     def n_keys(self) -> int:
@@ -115,7 +115,7 @@ class CountriesHalfStream(CountriesStream):
         return _one_hot_sampler(self.n_keys, 0.0)
 
     def _draw(self, first: int, out: NDArray[np.uint64]) -> None:
-        even = min(max(self.messages // 2 - first, 0), out.size)
+        even = min(max(self.rows // 2 - first, 0), out.size)
         draw(self._even_sampler, first, self._row_seed, out[:even])
         draw(self._sampler, first + even, self._row_seed, out[even:])
 

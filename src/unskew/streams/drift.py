@@ -20,7 +20,7 @@ def drift(
     keys: int = 100_000,
     exponent: float = 1.2,
     every: int = 100_000,
-    messages: int = 1_000_000,
+    rows: int = 1_000_000,
     hot: int | None = None,
     *,
     seed: int = 0,
@@ -39,7 +39,7 @@ def drift(
         How skewed each phase is, as in `zipf`.
     every
         Number of rows after which the hot keys change.
-    messages
+    rows
         Number of rows.
     hot
         How many of the hottest keys are replaced; 100 by default, or half of the keys.
@@ -58,7 +58,7 @@ def drift(
         keys,
         check_real("drift", "exponent", exponent, minimum=0.0),
         check_int("drift", "every", every, minimum=1),
-        check_int("drift", "messages", messages, minimum=1),
+        check_int("drift", "rows", rows, minimum=1),
         check_int(
             "drift",
             "hot",
@@ -78,7 +78,7 @@ class DriftStream(SyntheticStream):
     keys: int
     exponent: float
     every: int
-    messages: int
+    rows: int
     hot: int
     seed: int
 
@@ -90,7 +90,7 @@ class DriftStream(SyntheticStream):
             keys=self.keys,
             exponent=self.exponent,
             every=self.every,
-            messages=self.messages,
+            rows=self.rows,
             hot=self.hot,
         )
 

@@ -27,7 +27,7 @@ def from_keys(keys: Keys, costs: ArrayLike | None = None) -> "InMemoryStream":
     Examples
     --------
     >>> stream = from_keys(["a", "b", "a"])
-    >>> stream.messages, [len(batch.keys) for batch in stream.batches(2)]
+    >>> stream.rows, [len(batch.keys) for batch in stream.batches(2)]
     (3, [2, 1])
     """
     kept = _copied(keys)
@@ -56,13 +56,13 @@ class InMemoryStream(Stream):
     name: ClassVar[str] = "in-memory"
     keys: NDArray[Any] | pa.Array = field(repr=False)
     costs: NDArray[np.float64] | None = field(repr=False)
-    messages: int
+    rows: int
     seed: int = 0
 
     @property
     def spec(self) -> str:
         """A name for these rows; `parse_stream` cannot read it, since the rows are not in it."""
-        return write_spec(self.name, messages=self.messages, digest=self._digest)
+        return write_spec(self.name, rows=self.rows, digest=self._digest)
 
     @property
     def has_costs(self) -> bool:
@@ -75,6 +75,6 @@ class InMemoryStream(Stream):
         return f"{murmur3_128(identities(self.keys).tobytes() + costs, 0)[0]:016x}"
 
     def _batches(self, size: int) -> Iterator[Batch]:
-        for first in range(0, self.messages, size):
+        for first in range(0, self.rows, size):
             rows = slice(first, first + size)
             yield Batch(self.keys[rows], None if self.costs is None else self.costs[rows])

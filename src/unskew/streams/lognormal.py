@@ -27,7 +27,7 @@ def lognormal(
     variant: str | None = None,
     mu: float | None = None,
     sigma: float | None = None,
-    messages: int = 1_000_000,
+    rows: int = 1_000_000,
     *,
     seed: int = 0,
 ) -> "LognormalStream":
@@ -41,7 +41,7 @@ def lognormal(
         "LN1" (μ = 1.789, σ = 2.366; the default) or "LN2" (μ = 2.245, σ = 1.133).
     mu, sigma
         Mean and standard deviation of the logarithm, both given instead of a variant.
-    messages
+    rows
         Number of rows.
     seed
         Picks the rows; equal seeds give equal rows in every process and on every machine.
@@ -62,8 +62,8 @@ def lognormal(
         2015.
     """
     mu, sigma = _shape(variant, mu, sigma)
-    messages = check_int("lognormal", "messages", messages, minimum=1)
-    return LognormalStream(mu, sigma, messages, check_int("lognormal", "seed", seed))
+    rows = check_int("lognormal", "rows", rows, minimum=1)
+    return LognormalStream(mu, sigma, rows, check_int("lognormal", "seed", seed))
 
 
 def _shape(variant: str | None, mu: float | None, sigma: float | None) -> tuple[float, float]:
@@ -94,7 +94,7 @@ class LognormalStream(SyntheticStream):
     name: ClassVar[str] = "lognormal"
     mu: float
     sigma: float
-    messages: int
+    rows: int
     seed: int
 
     @property
@@ -102,8 +102,8 @@ class LognormalStream(SyntheticStream):
         """The text that `parse_stream` makes the same stream of."""
         for variant, shape in VARIANTS.items():
             if shape == (self.mu, self.sigma):
-                return write_spec(self.name, variant=variant, messages=self.messages)
-        return write_spec(self.name, mu=self.mu, sigma=self.sigma, messages=self.messages)
+                return write_spec(self.name, variant=variant, rows=self.rows)
+        return write_spec(self.name, mu=self.mu, sigma=self.sigma, rows=self.rows)
 
     def _draw(self, first: int, out: NDArray[np.uint64]) -> None:
         _draw_rounded(self.mu, self.sigma, first, self._row_seed, out)

@@ -65,8 +65,8 @@ def file(
     files = find_files(Path(path).expanduser())
     key = check_columns(files, key, cost)
     counted = all(kind_of(each) == "parquet" for each in files)
-    messages = sum(parquet_rows(each) for each in files) if counted else None
-    stream = RecordedStream(os.fspath(path), key, cost, messages, with_nulls=with_nulls)
+    rows = sum(parquet_rows(each) for each in files) if counted else None
+    stream = RecordedStream(os.fspath(path), key, cost, rows, with_nulls=with_nulls)
     next(stream.batches())
     return stream
 
@@ -79,7 +79,7 @@ class RecordedStream(Stream):
     path: str
     key: str | None
     cost: str | None
-    messages: int | None
+    rows: int | None
     seed: int = 0
     with_nulls: bool = False
 

@@ -91,7 +91,7 @@ ALIASES = {"LN1": "lognormal:variant=LN1", "LN2": "lognormal:variant=LN2"}
 def parse_stream(spec: str, *, seed: int = 0) -> Stream:
     """Make the stream that a spec describes.
 
-    A spec is a name and, after a colon, parameters: ``zipf:keys=100k,exponent=1.2,messages=5e6``.
+    A spec is a name and, after a colon, parameters: ``zipf:keys=100k,exponent=1.2,rows=5e6``.
     What is left out has its default. Numbers may be written 5000000, 5_000_000, 5e6 or 5M. A file
     is ``file:PATH``, ``file:PATH?key=COLUMN`` or ``file:PATH?key=COLUMN&cost=COLUMN``.
 
@@ -111,9 +111,9 @@ def parse_stream(spec: str, *, seed: int = 0) -> Stream:
 
     Examples
     --------
-    >>> stream = parse_stream("zipf:keys=1k,messages=5M", seed=1)
+    >>> stream = parse_stream("zipf:keys=1k,rows=5M", seed=1)
     >>> stream.spec
-    'zipf:keys=1000,exponent=1.2,messages=5000000'
+    'zipf:keys=1000,exponent=1.2,rows=5000000'
     >>> parse_stream(stream.spec, seed=1) == stream
     True
     >>> parse_stream("zip")

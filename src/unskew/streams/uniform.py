@@ -13,27 +13,27 @@ from unskew.streams._sampler import random_bits
 from unskew.streams.base import SyntheticStream, write_spec
 
 
-def uniform(keys: int = 100_000, messages: int = 1_000_000, *, seed: int = 0) -> "UniformStream":
+def uniform(keys: int = 100_000, rows: int = 1_000_000, *, seed: int = 0) -> "UniformStream":
     """Draw every key with the same probability.
 
     Parameters
     ----------
     keys
         Number of keys, 0 … keys − 1.
-    messages
+    rows
         Number of rows.
     seed
         Picks the rows; equal seeds give equal rows in every process and on every machine.
 
     Examples
     --------
-    >>> batch = next(uniform(keys=4, messages=40_000, seed=1).batches())
+    >>> batch = next(uniform(keys=4, rows=40_000, seed=1).batches())
     >>> (np.bincount(batch.keys.astype(int)) / 10_000).round(1).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
     return UniformStream(
         check_int("uniform", "keys", keys, minimum=1, maximum=2**31),
-        check_int("uniform", "messages", messages, minimum=1),
+        check_int("uniform", "rows", rows, minimum=1),
         check_int("uniform", "seed", seed),
     )
 
@@ -44,13 +44,13 @@ class UniformStream(SyntheticStream):
 
     name: ClassVar[str] = "uniform"
     keys: int
-    messages: int
+    rows: int
     seed: int
 
     @property
     def spec(self) -> str:
         """The text that `parse_stream` makes the same stream of."""
-        return write_spec(self.name, keys=self.keys, messages=self.messages)
+        return write_spec(self.name, keys=self.keys, rows=self.rows)
 
     @property
     def n_keys(self) -> int:

@@ -17,7 +17,7 @@ MAX_KEYS = 100_000_000
 
 
 def zipf(
-    keys: int = 100_000, exponent: float = 1.2, messages: int = 1_000_000, *, seed: int = 0
+    keys: int = 100_000, exponent: float = 1.2, rows: int = 1_000_000, *, seed: int = 0
 ) -> "ZipfStream":
     """Draw key k, counted from 0, with probability proportional to 1/(k + 1)^exponent.
 
@@ -27,7 +27,7 @@ def zipf(
         Number of keys; key 0 is the hottest, key 1 the next, and so on.
     exponent
         How skewed: 0 is uniform, 1 the words of a text, 2 leaves 61 % to one key.
-    messages
+    rows
         Number of rows.
     seed
         Picks the rows; equal seeds give equal rows in every process and on every machine.
@@ -36,14 +36,14 @@ def zipf(
     --------
     With exponent 1 and 4 keys the shares are 12, 6, 4 and 3 of 25:
 
-    >>> batch = next(zipf(keys=4, exponent=1.0, messages=25_000, seed=1).batches())
+    >>> batch = next(zipf(keys=4, exponent=1.0, rows=25_000, seed=1).batches())
     >>> (np.bincount(batch.keys.astype(int)) / 1000).round().tolist()
     [12.0, 6.0, 4.0, 3.0]
     """
     return ZipfStream(
         check_int("zipf", "keys", keys, minimum=1, maximum=MAX_KEYS),
         check_real("zipf", "exponent", exponent, minimum=0.0),
-        check_int("zipf", "messages", messages, minimum=1),
+        check_int("zipf", "rows", rows, minimum=1),
         check_int("zipf", "seed", seed),
     )
 
@@ -55,13 +55,13 @@ class ZipfStream(SyntheticStream):
     name: ClassVar[str] = "zipf"
     keys: int
     exponent: float
-    messages: int
+    rows: int
     seed: int
 
     @property
     def spec(self) -> str:
         """The text that `parse_stream` makes the same stream of."""
-        return write_spec(self.name, keys=self.keys, exponent=self.exponent, messages=self.messages)
+        return write_spec(self.name, keys=self.keys, exponent=self.exponent, rows=self.rows)
 
     @property
     def n_keys(self) -> int:

@@ -109,7 +109,7 @@ def _placement(seen: Observed | None, epoch: us.Epoch | None) -> dict[str, Any]:
     if epoch is not None:
         names = ("predicted_imbalance", "split_keys", "version", "next_version", "why")
         fields.update({name: getattr(epoch, name) for name in (*names, "busy_seconds")})
-        fields.update(phase=epoch.phase, messages=epoch.messages)
+        fields.update(phase=epoch.phase, rows=epoch.messages)
     return fields
 
 

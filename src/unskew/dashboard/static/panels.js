@@ -110,7 +110,7 @@ function bar(part) {
 function places(key) {
   const most = 8;
   const shown = key.workers.slice(0, most).map((worker) => make("span", { className: "place", textContent: String(worker) }));
-  const more = key.n_workers - shown.length;
+  const more = key.worker_count - shown.length;
   return more > 0 ? [...shown, make("span", { className: "place", textContent: `+${count(more)}` })] : shown;
 }
 

@@ -28,14 +28,14 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
     real = [("recorded", name) for name in recorded()] if parameters["recorded"] else []
     drawn = [(kind, name) for kind in ("steady", "drifting") for name in parameters[kind]]
     return [
-        {"kind": kind, "stream": name, "workers": workers, "messages": parameters["messages"]}
+        {"kind": kind, "stream": name, "workers": workers, "rows": parameters["rows"]}
         for kind, name in (*drawn, *real)
         for workers in parameters["workers"]
     ]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["stream"], unit["messages"], unseen(seed))
+    stream = stream_of(unit["stream"], unit["rows"], unseen(seed))
     rows = []
     for scheme in (_AUTO, *_CHOICES):
         result = loads_of(
@@ -46,7 +46,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
                 "kind": unit["kind"],
                 "stream": unit["stream"],
                 "workers": unit["workers"],
-                "messages": result.messages,
+                "rows": result.rows,
                 "scheme": scheme,
                 "time": 1 + result.imbalance_percent / 100,
                 "replication": result.replication,
@@ -105,14 +105,14 @@ AUTO = Experiment(
     "measured",
     sizes={
         "smoke": {
-            "messages": 200_000,
+            "rows": 200_000,
             "steady": ["zipf-0.5", "zipf-1.2"],
             "drifting": ["drift-1.2", "countries-half-80"],
             "recorded": False,
             "workers": [10, 50],
         },
         "paper": {
-            "messages": 2_000_000,
+            "rows": 2_000_000,
             "steady": STEADY,
             "drifting": DRIFTING,
             "recorded": True,

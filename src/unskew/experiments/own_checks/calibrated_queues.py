@@ -31,7 +31,7 @@ class _Job(NamedTuple):
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "calibration")}
     return [
         {"workers": workers, "work": work, "z": z, "scheme": scheme, **shared}
         for workers, work, z in parameters["settings"]
@@ -40,7 +40,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = zipf(_KEYS, unit["z"], unit["messages"], seed=seed)
+    stream = zipf(_KEYS, unit["z"], unit["rows"], seed=seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     # Other programs only ever make a job longer: the shorter of two counts.
     jobs = [_measured(unit, keys, seed) for _ in range(2)]
@@ -125,9 +125,9 @@ CALIBRATED_QUEUES = Experiment(
     "work, and of Spark what the calibration measured with other jobs: no skew, one worker or "
     "all, no work",
     sizes={
-        "smoke": {"messages": 4_000, "settings": [[4, 1.0, 1.0], [10, 1.0, 1.6], [16, 2.0, 0.5]]},
+        "smoke": {"rows": 4_000, "settings": [[4, 1.0, 1.0], [10, 1.0, 1.6], [16, 2.0, 0.5]]},
         "paper": {
-            "messages": 40_000,
+            "rows": 40_000,
             "settings": [
                 [workers, work, z]
                 for workers in (2, 4, 8, 12, 16)

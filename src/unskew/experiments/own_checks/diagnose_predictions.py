@@ -21,7 +21,7 @@ _STEADY = ("zipf-0.5", "zipf-1.0", "zipf-1.4", "zipf-2.0", "LN2")
 def _units(parameters: Parameters) -> Sequence[Unit]:
     real = recorded() if parameters["recorded"] else []
     return [
-        {"stream": stream, "workers": workers, "messages": parameters["messages"]}
+        {"stream": stream, "workers": workers, "rows": parameters["rows"]}
         for stream in (*parameters["streams"], *real)
         for workers in parameters["workers"]
     ]
@@ -29,7 +29,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     seed, workers = unseen(seed), unit["workers"]
-    stream = stream_of(unit["stream"], unit["messages"], seed)
+    stream = stream_of(unit["stream"], unit["rows"], seed)
     schemes = all_schemes(workers, costs=False, seed=seed)
     found = {name: simulate(scheme, stream, sources=SOURCES) for name, scheme in schemes.items()}
     profiles = {
@@ -131,13 +131,13 @@ DIAGNOSE = Experiment(
     "came, the others are drawn by their counts",
     sizes={
         "smoke": {
-            "messages": 200_000,
+            "rows": 200_000,
             "streams": ["zipf-1.4", "LN2"],
             "recorded": False,
             "workers": [10],
         },
         "paper": {
-            "messages": 4_000_000,
+            "rows": 4_000_000,
             "streams": [*_STEADY, "drift-1.4", "countries-half-80"],
             "recorded": True,
             "workers": [10, 100],

@@ -24,22 +24,22 @@ def unseen(seed: int) -> int:
     return seed + _UNSEEN
 
 
-def stream_of(name: str, messages: int, seed: int) -> Stream:
+def stream_of(name: str, rows: int, seed: int) -> Stream:
     """Return the rows that a name means: drawn with a skew, log-normal, or a real set.
 
     >>> stream_of("drift-1.2", 10_000, seed=1).spec
-    'drift:keys=100000,exponent=1.2,every=1000,messages=10000,hot=100'
+    'drift:keys=100000,exponent=1.2,every=1000,rows=10000,hot=100'
     >>> stream_of("countries-half-80", 10_000, seed=1).spec
-    'countries-half:skew=80.0,messages=10000'
+    'countries-half:skew=80.0,rows=10000'
     """
     kind, _, number = name.rpartition("-")
     if kind == "zipf":
-        return zipf(KEYS, float(number), messages, seed=seed)
+        return zipf(KEYS, float(number), rows, seed=seed)
     if kind == "drift":
-        return drift(KEYS, float(number), max(1, messages // PHASES), messages, seed=seed)
+        return drift(KEYS, float(number), max(1, rows // PHASES), rows, seed=seed)
     if kind == "countries-half":
-        return countries_half(float(number), messages, seed=seed)
-    return datasets.load(name, messages, KEYS, seed)
+        return countries_half(float(number), rows, seed=seed)
+    return datasets.load(name, rows, KEYS, seed)
 
 
 def recorded() -> list[str]:

@@ -36,7 +36,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
         {
             "stream": stream,
             "workers": workers,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "plans": parameters["plans"],
         }
         for stream in (*parameters["streams"], *real)
@@ -45,7 +45,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["stream"], unit["messages"], unseen(seed))
+    stream = stream_of(unit["stream"], unit["rows"], unseen(seed))
     rows = count_rows(stream)
     epochs = [each for each in _EPOCHS if rows // each <= unit["plans"]]
     runs = [(_WRAP, epoch) for epoch in epochs] + [(name, None) for name in _OTHERS]
@@ -59,7 +59,7 @@ def _measured(unit: Unit, stream: Stream, scheme: str, epoch: int | None, seed: 
     return {
         "stream": unit["stream"],
         "workers": unit["workers"],
-        "messages": result.messages,
+        "rows": result.rows,
         "scheme": scheme,
         "epoch": epoch,
         "fraction": result.average_imbalance_fraction,
@@ -79,7 +79,7 @@ def _figure(rows: Rows) -> Figure:
             )
             for epoch in here.distinct("epoch", scheme=_WRAP)
         ]
-        title = f"{stream}, {here[0]['messages']:,} rows"
+        title = f"{stream}, {here[0]['rows']:,} rows"
         panels.append(
             Panel("workers W", "average imbalance", lines(curves), title=title, log_y=True)
         )
@@ -117,14 +117,14 @@ WRAP_DRIFT = Experiment(
     f"{SOURCES} sources; nothing is left out of the measure",
     sizes={
         "smoke": {
-            "messages": 100_000,
+            "rows": 100_000,
             "plans": 100,
             "streams": ["drift-1.2", "countries-half-80"],
             "recorded": ["stores"],
             "workers": [5, 50],
         },
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "plans": 2_100,
             "streams": DRIFTING,
             "recorded": None,

@@ -39,7 +39,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
         {
             "stream": stream,
             "workers": workers,
-            "messages": reading["messages"],
+            "rows": reading["rows"],
             "learn": reading["learn"],
             "plans": reading["plans"],
         }
@@ -74,9 +74,9 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 def _measured(unit: Unit, scheme: str, draw: int, seed: int) -> Row:
-    stream = stream_of(unit["stream"], unit["messages"], seed)
+    stream = stream_of(unit["stream"], unit["rows"], seed)
     grouping = make_grouping(scheme, unit["workers"], seed=seed)
-    measured = unit["messages"] * (1 - unit["learn"])
+    measured = unit["rows"] * (1 - unit["learn"])
     epoch = int(measured / unit["plans"]) if unit["plans"] else None
     result = simulate(grouping, stream, sources=SOURCES, learn=unit["learn"], epoch=epoch)
     return {
@@ -84,8 +84,8 @@ def _measured(unit: Unit, scheme: str, draw: int, seed: int) -> Row:
         "workers": unit["workers"],
         "learn": unit["learn"],
         "plans": unit["plans"],
-        "learned": result.learned_messages,
-        "messages": result.messages,
+        "learned": result.learned_rows,
+        "rows": result.rows,
         "scheme": scheme,
         "draw": draw,
         "imbalance": result.imbalance_percent,
@@ -130,21 +130,21 @@ WRAP_EVEN = Experiment(
         "smoke": {
             "readings": [
                 {
-                    "messages": 800_000,
+                    "rows": 800_000,
                     "learn": LEARNED,
                     "plans": 0,
                     "streams": ["zipf-0.3", "LN2"],
                     "workers": [10, 50],
                 },
                 {
-                    "messages": 2_020_000,
+                    "rows": 2_020_000,
                     "learn": LEARNED_AS_MANY,
                     "plans": 0,
                     "streams": ["zipf-0.1"],
                     "workers": [10, 101],
                 },
                 {
-                    "messages": 800_000,
+                    "rows": 800_000,
                     "learn": LEARNED,
                     "plans": PLANS,
                     "streams": ["zipf-0.3"],
@@ -155,21 +155,21 @@ WRAP_EVEN = Experiment(
         "paper": {
             "readings": [
                 {
-                    "messages": 10_000_000,
+                    "rows": 10_000_000,
                     "learn": LEARNED,
                     "plans": 0,
                     "streams": STEADY,
                     "workers": [5, 10, 50, 100, 500, 1000],
                 },
                 {
-                    "messages": 20_000_000,
+                    "rows": 20_000_000,
                     "learn": LEARNED_AS_MANY,
                     "plans": 0,
                     "streams": ["zipf-0.1", "zipf-0.3", "zipf-0.5"],
                     "workers": [100, 500, 1000],
                 },
                 {
-                    "messages": 10_000_000,
+                    "rows": 10_000_000,
                     "learn": LEARNED,
                     "plans": PLANS,
                     "streams": ["zipf-0.1", "zipf-0.3", "zipf-0.5", "zipf-0.8", "zipf-1.0"],

@@ -44,11 +44,11 @@ def _few(row: Row) -> bool:
 
 
 def _many(row: Row) -> bool:
-    return bool(row["workers"] <= _MANY and row["messages"] / row["workers"] >= _ENOUGH)
+    return bool(row["workers"] <= _MANY and row["rows"] / row["workers"] >= _ENOUGH)
 
 
 def _many_of_all(row: Row) -> bool:
-    everything = row["messages"] + row["learned"]
+    everything = row["rows"] + row["learned"]
     return bool(row["workers"] <= _MANY and everything / row["workers"] >= _ENOUGH)
 
 
@@ -108,14 +108,14 @@ CLAIMS = (
     ),
     Claim(
         "three-percent",
-        f"{_MANY_SAYS}, where a worker may expect {_ENOUGH:,} of the measured messages (our own).",
+        f"{_MANY_SAYS}, where a worker may expect {_ENOUGH:,} of the measured rows (our own).",
         f"λ ≤ {_MANY_LIMIT:g} %",
         partial(_balance, learn=LEARNED, limit=_MANY_LIMIT, among=_many),
         _LIGHT_KEYS,
     ),
     Claim(
         "three-percent-of-all",
-        f"{_MANY_SAYS}, where a worker may expect {_ENOUGH:,} of all messages, those that are "
+        f"{_MANY_SAYS}, where a worker may expect {_ENOUGH:,} of all rows, those that are "
         "learned from among them (our own).",
         f"λ ≤ {_MANY_LIMIT:g} %",
         partial(_balance, learn=LEARNED, limit=_MANY_LIMIT, among=_many_of_all),

@@ -93,7 +93,7 @@ class Tally:
         self, grouping: Grouping, validation: Keys, *, load: Load = tuples_of, **setting: Any
     ) -> None:
         """Route the validation part and take note of the loads of workers."""
-        loads = load(grouping.route_many(validation), grouping.n_workers)
+        loads = load(grouping.route_many(validation), grouping.workers)
         pair = (metrics.imbalance_percent(loads), metrics.stddev(loads))
         self._found[tuple(setting.items())].append(pair)
 

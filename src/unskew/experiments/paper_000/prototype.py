@@ -24,7 +24,7 @@ _TWICE = (4, 5, 6, 8, 10)
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    names = ("messages", "milliseconds")
+    names = ("rows", "milliseconds")
     shared = {name: parameters[name] for name in names}
     return [
         {"data": name, "k": k, **shared}
@@ -35,11 +35,11 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 def _halves(unit: Unit, seed: int) -> tuple[Ids, Ids]:
     """Return the half to learn from and the half that is measured; numbers say nothing of rank."""
-    stream = datasets.load(unit["data"], 2 * unit["messages"], 8_504, seed)
+    stream = datasets.load(unit["data"], 2 * unit["rows"], 8_504, seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()]).astype(np.int64)
     names = np.random.default_rng(seed).permutation(int(keys.max()) + 1)
     dealt = names[keys].astype(np.uint64)
-    return dealt[: unit["messages"]], dealt[unit["messages"] :]
+    return dealt[: unit["rows"]], dealt[unit["rows"] :]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
@@ -139,8 +139,8 @@ FIGURE_12 = Experiment(
     runs_on=SPARK,
     data=datasets.describe("DEBS") + "; work is waiting, so that all instances run on few cores",
     sizes={
-        "smoke": {"messages": 4_000, "milliseconds": 0.5, "instances": [2, 4, 6, 8, 10]},
-        "paper": {"messages": 100_000, "milliseconds": 0.5, "instances": list(range(1, 11))},
+        "smoke": {"rows": 4_000, "milliseconds": 0.5, "instances": [2, 4, 6, 8, 10]},
+        "paper": {"rows": 100_000, "milliseconds": 0.5, "instances": list(range(1, 11))},
     },
     seconds={"smoke": 60, "paper": 1250},
     units=_units,

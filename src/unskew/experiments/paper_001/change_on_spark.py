@@ -32,15 +32,15 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _tables(unit: Unit, seed: int) -> list[pa.Table]:
-    messages = unit["batches"] * unit["batch_rows"]
-    batches = list(stream(DEFAULTS, messages, seed).batches())
+    rows = unit["batches"] * unit["batch_rows"]
+    batches = list(stream(DEFAULTS, rows, seed).batches())
     keys = np.concatenate([batch.keys for batch in batches]).astype(np.int64)
     costs = np.concatenate([batch.costs for batch in batches if batch.costs is not None])
-    speeds = (np.arange(messages) >= messages // 2).astype(np.int64)
+    speeds = (np.arange(rows) >= rows // 2).astype(np.int64)
     columns = {"key": keys, "cost": costs / unit["faster"], "speeds": speeds}
-    whole = pa.table({**columns, "number": np.arange(messages)})
+    whole = pa.table({**columns, "number": np.arange(rows)})
     size = unit["batch_rows"]
-    return [whole.slice(first, size) for first in range(0, messages, size)]
+    return [whole.slice(first, size) for first in range(0, rows, size)]
 
 
 def _work(row: "SparkRow") -> tuple[int, int, float]:
@@ -72,7 +72,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
         rows.append(
             {
                 "scheme": unit["scheme"],
-                "messages": number * unit["batch_rows"],
+                "rows": number * unit["batch_rows"],
                 "part": number / unit["batches"],
                 "mean_ms": float(times.mean()),
                 "max_ms": float(times.max()),
@@ -122,7 +122,7 @@ FIGURE_11_ON_SPARK = Experiment(
     title="Completion times as the instances' speeds change halfway, on Spark",
     runs_on=SPARK,
     data="synthetic, as in the paper: 4,096 keys, Zipf-1.0, 64 execution times dealt to the keys, "
-    "but shorter ones and fewer messages. Work is waiting. Messages come in micro-batches; the "
+    "but shorter ones and fewer rows. Work is waiting. Messages come in micro-batches; the "
     "time of one is from the start of its worker's work, and claims are about the last one of a "
     "micro-batch. wrap is for keyed work",
     sizes={

@@ -24,9 +24,9 @@ MILLISECONDS, SHARES = [25.0, 5.0, 1.0], [0.1, 0.2, 0.7]
 
 
 @lru_cache(maxsize=1)
-def mentions(messages: int, seed: int) -> Stream:
+def mentions(rows: int, seed: int) -> Stream:
     """Draw tweets: 35,000 names, few of them media, some politicians."""
-    batches = zipf(_NAMES, _EXPONENT, messages, seed=seed).batches()
+    batches = zipf(_NAMES, _EXPONENT, rows, seed=seed).batches()
     keys = np.concatenate([batch.keys for batch in batches])
     classes = np.random.default_rng(seed).choice(MILLISECONDS, _NAMES, p=SHARES)
     return from_keys(keys, costs=classes[keys])
@@ -50,7 +50,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
     return [
         {
             "workers": workers,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "calibration": parameters["calibration"],
         }
         for workers in parameters["workers"]
@@ -60,7 +60,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     rows = []
     costs = Calibration.of(unit["calibration"])
-    stream = with_engine_costs(mentions(unit["messages"], seed), costs)
+    stream = with_engine_costs(mentions(unit["rows"], seed), costs)
     for name, scheme in _SCHEMES.items():
         found = queue_of(scheme, unit["workers"], stream, seed=seed, weighted=name == WRAP)
         rows.append(
@@ -128,8 +128,8 @@ FIGURE_12 = Experiment(
     "politicians (5 ms) and the others 1 ms; the paper does not publish these shares. To that "
     "comes what a row takes beyond its work on Spark",
     sizes={
-        "smoke": {"messages": 500_000, "workers": [1, 2, 5, 7, 10]},
-        "paper": {"messages": 500_000, "workers": list(range(1, 11))},
+        "smoke": {"rows": 500_000, "workers": [1, 2, 5, 7, 10]},
+        "paper": {"rows": 500_000, "workers": list(range(1, 11))},
     },
     seconds={"smoke": 4, "paper": 12},
     units=_units,
@@ -145,7 +145,7 @@ FIGURE_12 = Experiment(
               "tweets cannot be had."),
         Claim("falls-with-instances", "POSG's completion time falls with every instance more.",
               "falling", _falls_with_instances),
-        Claim("few-messages", "It needs few messages of its own.",
+        Claim("few-rows", "It needs few rows of its own.",
               "916, under 1,000, for 500,000 tuples", _few_messages),
     ),
 )  # fmt: skip

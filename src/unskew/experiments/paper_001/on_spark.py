@@ -22,10 +22,7 @@ _SCHEMES = {ASSG: "shuffle", POSG: "proactive-shuffle"}
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    return [
-        {"workers": workers, "messages": parameters["messages"]}
-        for workers in parameters["workers"]
-    ]
+    return [{"workers": workers, "rows": parameters["rows"]} for workers in parameters["workers"]]
 
 
 def _decorate(row: "SparkRow") -> "SparkRow":
@@ -36,7 +33,7 @@ def _decorate(row: "SparkRow") -> "SparkRow":
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     from unskew.spark import Loads, map_rows
 
-    batches = list(mentions(unit["messages"], seed).batches())
+    batches = list(mentions(unit["rows"], seed).batches())
     names = np.concatenate([batch.keys for batch in batches]).astype(np.int64)
     costs = np.concatenate([batch.costs for batch in batches if batch.costs is not None])
     tweets = local_spark().createDataFrame(pa.table({"name": names, "milliseconds": costs}))
@@ -98,8 +95,8 @@ FIGURE_12_ON_SPARK = Experiment(
     data="drawn tweets as in 001/fig12; work is waiting, so that all instances run on few cores. A "
     "batch has no arrivals, so the time of the busiest worker is measured; wrap is for keyed work",
     sizes={
-        "smoke": {"messages": 3_000, "workers": [2, 5, 10]},
-        "paper": {"messages": 50_000, "workers": list(range(1, 11))},
+        "smoke": {"rows": 3_000, "workers": [2, 5, 10]},
+        "paper": {"rows": 50_000, "workers": list(range(1, 11))},
     },
     seconds={"smoke": 30, "paper": 1650},
     units=_units,

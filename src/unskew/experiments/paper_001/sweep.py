@@ -37,17 +37,17 @@ _STREAMS_OF_WRAP = {"smoke": 1, "paper": 10}
 """It makes a new plan fifty times a stream, which takes longer than all else."""
 
 
-def stream(setting: Mapping[str, Any], messages: int, seed: int) -> Stream:
+def stream(setting: Mapping[str, Any], rows: int, seed: int) -> Stream:
     """Draw a stream of the paper: 4,096 keys, w_n execution times of 1 … w_max milliseconds."""
-    drawn = zipf(4_096, setting["exponent"], messages, seed=seed)
+    drawn = zipf(4_096, setting["exponent"], rows, seed=seed)
     return with_costs(drawn, setting["w_n"], 1.0, setting["w_max"])
 
 
 def completion_times(
-    setting: Mapping[str, Any], messages: int, seed: int, *, wrap: bool
+    setting: Mapping[str, Any], rows: int, seed: int, *, wrap: bool
 ) -> dict[str, float]:
     """Return the mean completion time of every scheme on one stream, `Wrap`'s if wanted."""
-    rows = stream(setting, messages, seed)
+    drawn = stream(setting, rows, seed)
     schemes = {
         ROUND_ROBIN: "shuffle",
         POSG: f"proactive-shuffle:epsilon={setting['epsilon']}",
@@ -58,7 +58,7 @@ def completion_times(
         name: queue_of(
             scheme,
             setting["workers"],
-            rows,
+            drawn,
             seed=seed,
             over_provisioning=setting["provision"],
             weighted=name == WRAP,
@@ -72,7 +72,7 @@ def _units(varied: str, parameters: Parameters) -> Sequence[Unit]:
         {
             "varied": varied,
             "value": value,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "first": first,
             "last": min(first + _CHUNK, parameters["streams"]),
             "wrap_until": parameters["streams_of_wrap"],
@@ -87,7 +87,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
     rows = []
     for number in range(unit["first"], unit["last"]):
         times = completion_times(
-            setting, unit["messages"], seed + number, wrap=number < unit["wrap_until"]
+            setting, unit["rows"], seed + number, wrap=number < unit["wrap_until"]
         )
         rows += [
             {
@@ -173,7 +173,7 @@ def sweep(
         data=DATA,
         sizes={
             size: {
-                "messages": 32_768,
+                "rows": 32_768,
                 "streams": {"smoke": streams, "paper": 100}[size],
                 "streams_of_wrap": _STREAMS_OF_WRAP[size],
                 "values": list(values[size]),

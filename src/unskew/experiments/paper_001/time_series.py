@@ -75,7 +75,7 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
                 {
                     "stream": unit["stream"],
                     "scheme": name,
-                    "messages": last,
+                    "rows": last,
                     "mean_ms": float(part.mean()),
                     "max_ms": float(part.max()),
                     "min_ms": float(part.min()),
@@ -90,25 +90,25 @@ def _figure(rows: Rows) -> Figure:
 
 
 def completion_times(rows: Rows) -> Figure:
-    """Draw the longest, mean and shortest completion time of each scheme over the messages."""
+    """Draw the longest, mean and shortest completion time of each scheme over the rows."""
     panels = []
     for name in rows.distinct("scheme"):
         curves = [
-            Curve(column, *rows.curve("messages", f"{column}_ms", scheme=name), style)
+            Curve(column, *rows.curve("rows", f"{column}_ms", scheme=name), style)
             for column, style in (("max", "dashed"), ("mean", "line"), ("min", "dashed"))
         ]
-        panels.append(Panel("messages", "completion time in ms", curves, title=name))
+        panels.append(Panel("rows", "completion time in ms", curves, title=name))
     return Figure(panels, columns=2)
 
 
 def _mean(rows: Rows, scheme: str, first: int, last: int) -> float:
     here = rows.where(scheme=scheme)
-    return float(np.mean([row["mean_ms"] for row in here if first < row["messages"] <= last]))
+    return float(np.mean([row["mean_ms"] for row in here if first < row["rows"] <= last]))
 
 
 def _diverges(published: int, scheme: str = POSG) -> Callable[[Rows], Verdict]:
     def check(rows: Rows) -> Verdict:
-        found = float(np.median(rows.values("diverges_at", scheme=scheme, messages=_MESSAGES)))
+        found = float(np.median(rows.values("diverges_at", scheme=scheme, rows=_MESSAGES)))
         return Verdict(abs(found / published - 1) <= 0.03, f"at {found:,.0f}")
 
     return check
@@ -132,7 +132,7 @@ def _recovers(published: int) -> Callable[[Rows], Verdict]:
     def check(rows: Rows) -> Verdict:
         turns = []
         for number in rows.distinct("stream"):
-            x, y = rows.where(stream=number).curve("messages", "mean_ms", scheme=POSG)
+            x, y = rows.where(stream=number).curve("rows", "mean_ms", scheme=POSG)
             later = [(time, at) for at, time in zip(x, y, strict=True) if at > _CHANGE]
             turns.append(max(later[:25])[1])
         found = float(np.median(turns))
@@ -155,7 +155,7 @@ FIGURE_10 = Experiment(
         Claim(
             "diverges", "POSG is Round Robin up to this message.", "10,690 (here: ± 3 %)",
             _diverges(10_690),
-            "Two windows of 1,024 rows on each of five workers are 10,240 messages, but at the end "
+            "Two windows of 1,024 rows on each of five workers are 10,240 rows, but at the end "
             "of the second the sketches still change by more than μ = 0.05. With twice the "
             "tolerance, drawn beside, it is near 10,690; the paper's prototype took until 20,978.",
         ),

@@ -24,7 +24,7 @@ _LOWEST, _HIGHEST = -5.0, -0.5
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "keys", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "keys", "calibration")}
     return [
         {**each, "run": name, **shared}
         for each in sets_of(["word count", "hashtags"])
@@ -59,7 +59,7 @@ def _random(number: int, seed: int) -> float:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["application"], unit["real"], unit["messages"], unit["keys"], seed)
+    stream = stream_of(unit["application"], unit["real"], unit["rows"], unit["keys"], seed)
     scheme, cost = scheme_of(unit["run"], seed, bits=4), merge_cost_of(unit)
     windows = windows_of(scheme, WORKERS, stream, seed=seed, merge_cost=cost)
     pairs = [(window.throughput, window.stddev_percent) for window in windows]
@@ -174,10 +174,10 @@ def _experiment(
         data=DATA,
         sizes={
             "smoke": {
-                "messages": 360_000, "keys": 100_000, "random": 4, "tuned": [0.005, 0.0005],
+                "rows": 360_000, "keys": 100_000, "random": 4, "tuned": [0.005, 0.0005],
             },
             "paper": {
-                "messages": 10_000_000, "keys": 10_000_000, "random": 10,
+                "rows": 10_000_000, "keys": 10_000_000, "random": 10,
                 "tuned": [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001],
             },
         },

@@ -23,7 +23,7 @@ _BITS = 2
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    names = ("messages", "keys", "batches", "milliseconds")
+    names = ("rows", "keys", "batches", "milliseconds")
     shared = {name: parameters[name] for name in names}
     return [
         {**each, "run": name, **shared}
@@ -34,7 +34,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["application"], False, unit["messages"], unit["keys"], seed)
+    stream = stream_of(unit["application"], False, unit["rows"], unit["keys"], seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     batches = np.array_split(keys, unit["batches"])
     scheme, work = scheme_of(unit["run"], seed, bits=_BITS), unit["milliseconds"]
@@ -87,11 +87,11 @@ def _on_spark(each: Experiment, owner: str | None) -> Experiment:
         "predictor sees all rows beside the engine and its hot keys are the next one's plan",
         sizes={
             "smoke": {
-                "messages": 8_000, "keys": 2_000, "batches": 4, "milliseconds": 0.5, "random": 2,
+                "rows": 8_000, "keys": 2_000, "batches": 4, "milliseconds": 0.5, "random": 2,
                 "tuned": [0.005],
             },
             "paper": {
-                "messages": 300_000, "keys": 100_000, "batches": 30, "milliseconds": 1.0,
+                "rows": 300_000, "keys": 100_000, "batches": 30, "milliseconds": 1.0,
                 "random": 10, "tuned": [0.05, 0.02, 0.01, 0.005, 0.002, 0.001],
             },
         },

@@ -102,8 +102,8 @@ def _figures_of(application: str, owner: Experiment | None) -> list[Experiment]:
         runs_on=CALIBRATED,
         data=DATA,
         sizes={
-            "smoke": {"messages": 600_000, "keys": 100_000},
-            "paper": {"messages": 10_000_000, "keys": 10_000_000},
+            "smoke": {"rows": 600_000, "keys": 100_000},
+            "paper": {"rows": 10_000_000, "keys": 10_000_000},
         },
         seconds={"smoke": 10 if owner is None else 0, "paper": 35 if owner is None else 0},
         units=units,

@@ -65,15 +65,13 @@ SETS = (
 DATA = f"{SETS}; {CALIBRATED_TEXT}; rows arrive at 80 % of what the workers could do"
 
 
-def stream_of(application: str, real: bool, messages: int, keys: int, seed: int) -> Stream:
+def stream_of(application: str, real: bool, rows: int, keys: int, seed: int) -> Stream:
     """Return the rows of an application: a real set where there is one, or drawn ones."""
     known = APPLICATIONS[application]
     if real:
-        return datasets.load(known.real or "", messages, keys, seed)
+        return datasets.load(known.real or "", rows, keys, seed)
     rows_of_its_own = seed + known.figures[0]
-    return drift(
-        min(keys, known.keys), 1.0, -(-messages // 3), messages, hot=20, seed=rows_of_its_own
-    )
+    return drift(min(keys, known.keys), 1.0, -(-rows // 3), rows, hot=20, seed=rows_of_its_own)
 
 
 def sets_of(names: Sequence[str]) -> list[dict[str, Any]]:
@@ -95,7 +93,7 @@ def label(fields: Row) -> str:
 
 def units(parameters: Parameters) -> Sequence[Unit]:
     """Cut the work into one unit a data set and scheme."""
-    shared = {name: parameters[name] for name in ("messages", "keys", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "keys", "calibration")}
     return [
         {**each, "scheme": scheme, **shared}
         for each in sets_of(list(APPLICATIONS))
@@ -105,7 +103,7 @@ def units(parameters: Parameters) -> Sequence[Unit]:
 
 def run(unit: Unit, seed: int) -> Sequence[Row]:
     """Measure a scheme on the rows of an application; see `described`."""
-    stream = stream_of(unit["application"], unit["real"], unit["messages"], unit["keys"], seed)
+    stream = stream_of(unit["application"], unit["real"], unit["rows"], unit["keys"], seed)
     fields = {
         "application": unit["application"], "data": label(unit), "scheme": unit["scheme"],
     }  # fmt: skip

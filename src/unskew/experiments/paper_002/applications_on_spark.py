@@ -32,14 +32,14 @@ FEW_WORKERS = (
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    names = ("messages", "keys", "batches", "milliseconds")
+    names = ("rows", "keys", "batches", "milliseconds")
     shared = {name: parameters[name] for name in names}
     sets = [each for each in sets_of(list(APPLICATIONS)) if parameters["real"] or not each["real"]]
     return [{**each, "scheme": scheme, **shared} for each in sets for scheme in COMPARED]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["application"], unit["real"], unit["messages"], unit["keys"], seed)
+    stream = stream_of(unit["application"], unit["real"], unit["rows"], unit["keys"], seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     row_seconds = unit["milliseconds"] / 1000
     jobs = count_stream_on_spark(
@@ -68,10 +68,10 @@ def _exact(rows: Rows) -> Verdict:
 _EXACT = Claim("exact", "Placing rows changes no result.", "not said", _exact)
 _SIZES = {
     "smoke": {
-        "messages": 12_000, "keys": 2_000, "batches": 6, "milliseconds": 0.5, "real": False,
+        "rows": 12_000, "keys": 2_000, "batches": 6, "milliseconds": 0.5, "real": False,
     },
     "paper": {
-        "messages": 600_000, "keys": 100_000, "batches": 30, "milliseconds": 1.0, "real": True,
+        "rows": 600_000, "keys": 100_000, "batches": 30, "milliseconds": 1.0, "real": True,
     },
 }  # fmt: skip
 

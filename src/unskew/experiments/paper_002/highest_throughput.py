@@ -11,7 +11,7 @@ from unskew.experiments.spec import CALIBRATED, Experiment, Parameters, Unit
 
 
 def _parallel_units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "keys", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "keys", "calibration")}
     return [
         {"application": name, "real": False, "workers": workers, **shared}
         for name in ("VWAP", "hashtags")
@@ -20,7 +20,7 @@ def _parallel_units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _parallel_run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["application"], unit["real"], unit["messages"], unit["keys"], seed)
+    stream = stream_of(unit["application"], unit["real"], unit["rows"], unit["keys"], seed)
     found = throughput_rows(stream, unit, COMPARED, seed)
     return [{"application": unit["application"], **row} for row in found]
 
@@ -52,9 +52,9 @@ FIGURE_33 = Experiment(
     runs_on=CALIBRATED,
     data=DATA,
     sizes={
-        "smoke": {"messages": 360_000, "keys": 100_000, "workers": [32, 128]},
+        "smoke": {"rows": 360_000, "keys": 100_000, "workers": [32, 128]},
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": 10_000_000,
             "workers": [16, 32, 48, 64, 80, 96, 112, 128],
         },

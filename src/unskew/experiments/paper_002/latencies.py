@@ -23,7 +23,7 @@ PERCENTILES = [5, *range(10, 100, 10), 95, 99]
 
 
 def _latency_units(parameters: Parameters) -> Sequence[Unit]:
-    names = ("messages", "keys", "workers", "calibration")
+    names = ("rows", "keys", "workers", "calibration")
     return [{**{name: parameters[name] for name in names}, "scheme": scheme} for scheme in SCHEMES]
 
 
@@ -37,7 +37,7 @@ def latency_rows(times: np.ndarray[Any, Any], **fields: Any) -> list[Row]:
 
 
 def _latency_run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = zipf(unit["keys"], 1.0, unit["messages"], seed=seed)
+    stream = zipf(unit["keys"], 1.0, unit["rows"], seed=seed)
     scheme, workers = unit["scheme"], unit["workers"]
     latency, cost = Latency(workers), merge_cost_of(unit)
     windows = windows_of(SCHEMES[scheme], workers, stream, seed=seed, merge_cost=cost)
@@ -84,8 +84,8 @@ FIGURE_14 = Experiment(
     runs_on=CALIBRATED,
     data=f"{ZF}; {CALIBRATED_TEXT}; rows arrive at 80 % of what the workers could do",
     sizes={
-        "smoke": {"messages": 300_000, "keys": 100_000, "workers": 64},
-        "paper": {"messages": 10_000_000, "keys": 10_000_000, "workers": 64},
+        "smoke": {"rows": 300_000, "keys": 100_000, "workers": 64},
+        "paper": {"rows": 10_000_000, "keys": 10_000_000, "workers": 64},
     },
     seconds={"smoke": 3, "paper": 20},
     units=_latency_units,

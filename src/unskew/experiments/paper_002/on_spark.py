@@ -25,12 +25,12 @@ _KEYS = 1_000
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "milliseconds")}
+    shared = {name: parameters[name] for name in ("rows", "milliseconds")}
     return [{"z": z, **shared} for z in parameters["exponents"]]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = zipf(_KEYS, unit["z"], unit["messages"], seed=seed)
+    stream = zipf(_KEYS, unit["z"], unit["rows"], seed=seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     rows = []
     for name, scheme in SCHEMES_ON_SPARK.items():
@@ -70,9 +70,9 @@ FIGURE_15_ON_SPARK = Experiment(
     data="synthetic: ZF with 1,000 keys; work is waiting, so that 16 workers run on few cores, and "
     "the time is that of the busiest worker; schemes that learn have seen the rows before",
     sizes={
-        "smoke": {"messages": 4_000, "milliseconds": 1.0, "exponents": [0.5, 1.0, 2.0]},
+        "smoke": {"rows": 4_000, "milliseconds": 1.0, "exponents": [0.5, 1.0, 2.0]},
         "paper": {
-            "messages": 100_000,
+            "rows": 100_000,
             "milliseconds": 1.0,
             "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
         },

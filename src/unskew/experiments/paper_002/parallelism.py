@@ -72,12 +72,12 @@ def faster_than(other: str, by: float, **where: Any) -> Callable[[Rows], Verdict
 
 
 def _worker_units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "keys", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "keys", "calibration")}
     return [{"workers": workers, "z": 1.0, **shared} for workers in parameters["workers"]]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = zipf(unit["keys"], unit["z"], unit["messages"], seed=seed)
+    stream = zipf(unit["keys"], unit["z"], unit["rows"], seed=seed)
     found = throughput_rows(stream, unit, list(_SCHEMES), seed)
     return [{"z": unit["z"], **row} for row in found]
 
@@ -101,9 +101,9 @@ def _shuffle_flattens(scheme: str, rows: Rows) -> Verdict:
 
 
 _SIZES = {
-    "smoke": {"messages": 300_000, "keys": 100_000, "workers": [8, 32, 80, 128]},
+    "smoke": {"rows": 300_000, "keys": 100_000, "workers": [8, 32, 80, 128]},
     "paper": {
-        "messages": 10_000_000,
+        "rows": 10_000_000,
         "keys": 10_000_000,
         "workers": [8, 16, 32, 48, 64, 80, 96, 112, 128],
     },
@@ -145,7 +145,7 @@ FIGURE_13 = Experiment(
 
 
 def _skew_units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "keys", "workers", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "keys", "workers", "calibration")}
     return [{"z": z, **shared} for z in parameters["exponents"]]
 
 
@@ -163,10 +163,10 @@ FIGURE_15 = Experiment(
     data=_DATA,
     sizes={
         "smoke": {
-            "messages": 300_000, "keys": 100_000, "workers": 64, "exponents": [0.5, 1.0, 2.0],
+            "rows": 300_000, "keys": 100_000, "workers": 64, "exponents": [0.5, 1.0, 2.0],
         },
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": 10_000_000,
             "workers": 64,
             "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],

@@ -82,16 +82,16 @@ PREDICTORS: dict[str, Callable[[Sequence[Ids], int], Ids]] = {
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "keys")}
+    shared = {name: parameters[name] for name in ("rows", "keys")}
     return [{"z": z, **shared} for z in parameters["exponents"]]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    messages = unit["messages"]
-    stream = drift(unit["keys"], unit["z"], messages // _PHASES, messages, hot=50, seed=seed)
+    size = unit["rows"]
+    stream = drift(unit["keys"], unit["z"], size // _PHASES, size, hot=50, seed=seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()]).astype(np.uint64)
-    now, counts = np.unique(keys[-(messages // _PHASES) :], return_counts=True)
-    hot_now = now[counts >= _HOT * (messages // _PHASES)]
+    now, counts = np.unique(keys[-(size // _PHASES) :], return_counts=True)
+    hot_now = now[counts >= _HOT * (size // _PHASES)]
     parts = np.array_split(keys, _INTERVALS)
     rows = []
     for name, predict in PREDICTORS.items():
@@ -157,9 +157,9 @@ FIGURE_34 = Experiment(
     data=f"synthetic: Zipf with hot keys that change three times; hot is a key with {_HOT:.1%} of "
     f"the rows since; {_BYTES:,} bytes each",
     sizes={
-        "smoke": {"messages": 400_000, "keys": 100_000, "exponents": [0.8, 1.0, 1.5, 2.0]},
+        "smoke": {"rows": 400_000, "keys": 100_000, "exponents": [0.8, 1.0, 1.5, 2.0]},
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": 10_000_000,
             "exponents": [0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0],
         },

@@ -71,14 +71,14 @@ class Window:
     merge_cost: float = 1.0
 
     @classmethod
-    def of(cls, keys: Ids, assigned: Workers, n_workers: int, merge_cost: float) -> "Window":
+    def of(cls, keys: Ids, assigned: Workers, workers: int, merge_cost: float) -> "Window":
         """Count what the workers hold at the end of a window."""
         names, places = np.unique(keys, return_inverse=True)
-        held = np.unique(places * np.int64(n_workers) + assigned) // n_workers
+        held = np.unique(places * np.int64(workers) + assigned) // workers
         holders = np.bincount(held, minlength=names.size)
         return cls(
             assigned=assigned,
-            loads=np.bincount(assigned, minlength=n_workers),
+            loads=np.bincount(assigned, minlength=workers),
             merged_keys=np.repeat(names, holders - 1),
             split=(holders > 1)[places],
             merge_cost=merge_cost,
@@ -111,7 +111,7 @@ def windows_of(
     >>> len(found), found[0].throughput, found[0].merged_keys.size
     (6, 1.0, 0)
     """
-    rows = (stream.messages or 0) // WINDOWS
+    rows = (stream.rows or 0) // WINDOWS
     grouping = make_grouping(scheme, workers, seed=seed)
     run = Run(
         grouping, sources=SOURCES, deal="turn", learned=0, epoch=rows, n_keys=None, weighted=False

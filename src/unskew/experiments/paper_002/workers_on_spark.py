@@ -35,7 +35,7 @@ def _keys_of(stream: Stream) -> Ids:
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "keys", "milliseconds")}
+    shared = {name: parameters[name] for name in ("rows", "keys", "milliseconds")}
     return [
         {"application": application, "workers": workers, **shared}
         for application in parameters["applications"]
@@ -44,7 +44,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run_zipf(unit: Unit, seed: int) -> Sequence[Row]:
-    keys = _keys_of(zipf(unit["keys"], 1.0, unit["messages"], seed=seed))
+    keys = _keys_of(zipf(unit["keys"], 1.0, unit["rows"], seed=seed))
     rows: list[Row] = []
     for name in SCHEMES_ON_SPARK:
         job, row = _measured(keys, unit, name, seed)
@@ -56,7 +56,7 @@ def _run_zipf(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 def _run_applications(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["application"], False, unit["messages"], unit["keys"], seed)
+    stream = stream_of(unit["application"], False, unit["rows"], unit["keys"], seed)
     keys = _keys_of(stream)
     return [
         {"application": unit["application"], **_measured(keys, unit, name, seed)[1]}
@@ -136,11 +136,11 @@ _AS_QUEUES = Claim(
 def _sizes(applications: Sequence[str]) -> dict[str, dict[str, Any]]:
     return {
         "smoke": {
-            "messages": 4_000, "keys": 1_000, "milliseconds": 0.5, "workers": [4, 16],
+            "rows": 4_000, "keys": 1_000, "milliseconds": 0.5, "workers": [4, 16],
             "applications": list(applications),
         },
         "paper": {
-            "messages": 100_000, "keys": 100_000, "milliseconds": 1.0,
+            "rows": 100_000, "keys": 100_000, "milliseconds": 1.0,
             "workers": [2, 4, 8, 12, 16], "applications": list(applications),
         },
     }  # fmt: skip

@@ -12,13 +12,13 @@ from unskew.streams import zipf
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    names = ("messages", "keys", "choices")
+    names = ("rows", "keys", "choices")
     shared = {name: parameters[name] for name in names}
     return [{"workers": workers, **shared} for workers in parameters["workers"]]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = zipf(unit["keys"], 1.2, unit["messages"], seed=seed)
+    stream = zipf(unit["keys"], 1.2, unit["rows"], seed=seed)
     schemes = {
         f"PKG d={choices}": (f"partial-key:choices={choices}", choices)
         for choices in unit["choices"]
@@ -88,13 +88,13 @@ FIGURE_9 = Experiment(
     data=ZIPF_DATA,
     sizes={
         "smoke": {
-            "messages": 200_000,
+            "rows": 200_000,
             "keys": 1_000_000,
             "workers": [5, 10, 20, 40, 50, 100],
             "choices": [2, 3, 4, 5, 7, 9, 20, 40],
         },
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": 1_000_000,
             "workers": [5, 10, 20, 30, 40, 50, 100],
             "choices": [2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40, 50],

@@ -16,9 +16,9 @@ _LOGNORMAL = {"LN1": (14.71, 16_000), "LN2": (7.01, 1_100)}
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    drawn = [{"data": name, "messages": parameters["lognormal"], "keys": 0} for name in _LOGNORMAL]
+    drawn = [{"data": name, "rows": parameters["lognormal"], "keys": 0} for name in _LOGNORMAL]
     others = [
-        {"data": name, "messages": parameters["messages"], "keys": parameters["keys"]}
+        {"data": name, "rows": parameters["rows"], "keys": parameters["keys"]}
         for symbol in _SYMBOLS
         for name in datasets.names_for(symbol)
     ]
@@ -34,13 +34,13 @@ def _published(name: str) -> tuple[float, int]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = datasets.load(unit["data"], unit["messages"], unit["keys"], seed)
+    stream = datasets.load(unit["data"], unit["rows"], unit["keys"], seed)
     _, counts = count_keys(stream)
     p1, keys = _published(unit["data"])
     return [
         {
             "data": unit["data"],
-            "messages": int(counts.sum()),
+            "rows": int(counts.sum()),
             "keys": int(counts.size),
             "published_keys": keys,
             "p1_percent": float(100 * counts.max() / np.sum(counts)),
@@ -79,12 +79,12 @@ def _lognormal_keys(rows: Rows) -> Verdict:
 
 TABLE_1 = Experiment(
     id="003/table1",
-    title="The data sets: messages, keys and share of the hottest key",
+    title="The data sets: rows, keys and share of the hottest key",
     runs_on=SIMULATION,
     data=f"LN1 and LN2 as published; {datasets.describe(*_SYMBOLS)}",
     sizes={
-        "smoke": {"lognormal": 10_000_000, "messages": 300_000, "keys": 100_000},
-        "paper": {"lognormal": 10_000_000, "messages": 22_000_000, "keys": 5_000_000},
+        "smoke": {"lognormal": 10_000_000, "rows": 300_000, "keys": 100_000},
+        "paper": {"lognormal": 10_000_000, "rows": 22_000_000, "keys": 5_000_000},
     },
     seconds={"smoke": 8, "paper": 20},
     units=_units,
@@ -99,7 +99,7 @@ TABLE_1 = Experiment(
         ),
         Claim(
             "numbers-of-keys",
-            "Ten million messages have so many log-normal keys.",
+            "Ten million rows have so many log-normal keys.",
             "LN1 16,000, LN2 1,100",
             _lognormal_keys,
         ),

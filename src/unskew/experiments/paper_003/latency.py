@@ -1,4 +1,4 @@
-"""Table 3: latency of messages, by work and by aggregation period."""
+"""Table 3: latency of rows, by work and by aggregation period."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ TRANSIT_MILLISECONDS = 3.71
 
 def queue_units(parameters: Parameters) -> Sequence[Unit]:
     """Cut the work into one unit a data set and scheme."""
-    names = ("messages", "keys", "settings", "workers", "calibration")
+    names = ("rows", "keys", "settings", "workers", "calibration")
     shared = {name: parameters[name] for name in names}
     sets = datasets.names_for(parameters["set"])
     return [{"data": name, "scheme": scheme, **shared} for name in sets for scheme in SCHEMES]
@@ -42,7 +42,7 @@ def queue_units(parameters: Parameters) -> Sequence[Unit]:
 
 def _placed(unit: Unit, seed: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
     """Return worker and number of the key of every row, and how many workers there are."""
-    stream = datasets.load(unit["data"], unit["messages"], unit["keys"], seed)
+    stream = datasets.load(unit["data"], unit["rows"], unit["keys"], seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     scheme, workers = SCHEMES[unit["scheme"]][0], unit["workers"][unit["scheme"]]
     grouping = make_grouping(scheme, workers, seed=seed)
@@ -152,12 +152,12 @@ def _alike_with_aggregation(rows: Rows) -> Verdict:
 
 
 FEW_IN_FLIGHT = (
-    "A matter of the model: most of the 88 messages are in transit at 0.4 ms of work, so that "
+    "A matter of the model: most of the 88 rows are in transit at 0.4 ms of work, so that "
     "only few wait at the workers. Shuffle deals them in turn; with PKG one of the workers runs "
     "out of them now and then, which costs about a tenth."
 )
 QUEUE_DATA = (
-    f"; a closed loop of queues, {IN_FLIGHT} messages in flight, each {TRANSIT_MILLISECONDS} ms "
+    f"; a closed loop of queues, {IN_FLIGHT} rows in flight, each {TRANSIT_MILLISECONDS} ms "
     "under way besides its work, which gives PKG's published latency at 0.1 and 1 ms; what a row "
     "costs beyond its work, and handing over a counter, as measured on Spark"
 )
@@ -176,14 +176,14 @@ TABLE_3 = Experiment(
     sizes={
         "smoke": {
             "set": "WP",
-            "messages": 300_000,
+            "rows": 300_000,
             "keys": 100_000,
             "workers": WORKERS,
             "settings": settings([1_000, 3_000, 6_000]),
         },
         "paper": {
             "set": "WP",
-            "messages": 5_000_000,
+            "rows": 5_000_000,
             "keys": 2_900_000,
             "workers": WORKERS,
             "settings": settings([10_000, 30_000, 60_000]),

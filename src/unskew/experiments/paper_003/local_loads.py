@@ -40,7 +40,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = datasets.load(unit["data"], unit["messages"], unit["keys"], seed)
+    stream = datasets.load(unit["data"], unit["rows"], unit["keys"], seed)
     return [
         {
             "data": unit["data"],
@@ -96,8 +96,8 @@ FIGURE_4 = Experiment(
     runs_on=SIMULATION,
     data=f"LN1 and LN2 as published; {datasets.describe('TW', 'WP', 'CT')}",
     sizes={
-        "smoke": {"messages": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100]},
-        "paper": {"messages": 10_000_000, "keys": 3_100_000, "workers": [5, 10, 50, 100]},
+        "smoke": {"rows": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100]},
+        "paper": {"rows": 10_000_000, "keys": 3_100_000, "workers": [5, 10, 50, 100]},
     },
     seconds={"smoke": 15, "paper": 140},
     units=_units,
@@ -117,7 +117,7 @@ FIGURE_4 = Experiment(
             _near_the_oracle,
             "It holds for 5 and 10 sources. Each source is uneven by about three quarters of a "
             "message, which add up to 12 with 15 sources and 15 with 20, while the oracle's "
-            "imbalance is between 1 and 2. That is 26 messages, however long the stream is.",
+            "imbalance is between 1 and 2. That is 26 rows, however long the stream is.",
         ),
         Claim(
             "whatever-sources",
@@ -131,15 +131,15 @@ FIGURE_4 = Experiment(
 
 def _disagreement_units(parameters: Parameters) -> Sequence[Unit]:
     return [
-        {"z": z, "keys": parameters["keys"], "messages": parameters["messages"], "workers": 5}
+        {"z": z, "keys": parameters["keys"], "rows": parameters["rows"], "workers": 5}
         for z in parameters["exponents"]
     ]
 
 
 def _disagreement_run(unit: Unit, seed: int) -> Sequence[Row]:
     workers = unit["workers"]
-    stream = zipf(unit["keys"], unit["z"], unit["messages"], seed=seed)
-    sample = next(stream.batches(unit["messages"] // 10)).keys
+    stream = zipf(unit["keys"], unit["z"], unit["rows"], seed=seed)
+    sample = next(stream.batches(unit["rows"] // 10)).keys
     schemes: dict[str, tuple[Grouping, Grouping]] = {
         "L": (PartialKey(workers, seed=seed), PartialKey(workers, load="global", seed=seed)),
         "wrap": (Wrap(workers, seed=seed).learn(sample).build(),) * 2,
@@ -168,7 +168,7 @@ def _disagreement(stream: Stream, local: Grouping, oracle: Grouping, sources: in
 
 
 def _fraction(local: Grouping, unit: Unit, sources: int, seed: int) -> float:
-    stream = zipf(unit["keys"], unit["z"], unit["messages"], seed=seed)
+    stream = zipf(unit["keys"], unit["z"], unit["rows"], seed=seed)
     result = loads_of(local.name, unit["workers"], stream, seed=seed, sources=sources)
     return result.average_imbalance_fraction
 
@@ -206,9 +206,9 @@ FIGURE_6 = replace(
     title="Rows that local estimation sends elsewhere than a global oracle",
     data=ZIPF_DATA,
     sizes={
-        "smoke": {"messages": 100_000, "keys": 10_000, "exponents": [0.2, 0.4, 0.6, 0.8, 1.0, 1.2]},
+        "smoke": {"rows": 100_000, "keys": 10_000, "exponents": [0.2, 0.4, 0.6, 0.8, 1.0, 1.2]},
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": 10_000,
             "exponents": [round(0.1 * step, 1) for step in range(1, 13)],
         },

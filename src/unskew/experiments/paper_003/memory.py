@@ -67,13 +67,13 @@ def _sizes(symbol: str, delay: float, key_workers: int) -> dict[str, dict[str, o
     return {
         "smoke": {
             **shared,
-            "messages": 300_000,
+            "rows": 300_000,
             "keys": 100_000,
             "settings": [(delay, period) for period in (1_000, 3_000, 6_000)],
         },
         "paper": {
             **shared,
-            "messages": 5_000_000,
+            "rows": 5_000_000,
             "keys": 3_100_000,
             "settings": [(delay, period) for period in (10_000, 30_000, 60_000)],
         },

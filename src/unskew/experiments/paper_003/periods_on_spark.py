@@ -22,7 +22,7 @@ _IN_MICRO_BATCHES = {
     "key-grouping-lags": "A message waits for the end of its micro-batch, which is that of the "
     "busiest worker and to which the start of a job adds; the busiest of our ten workers has 18 % "
     "of the load, by the paper's latency it had 22 %.",
-    "level-when-idle": "In a micro-batch all messages are there at once, so that even little work "
+    "level-when-idle": "In a micro-batch all rows are there at once, so that even little work "
     "adds up to some tenths of a second on the busiest worker.",
 }
 
@@ -44,7 +44,7 @@ TABLE_3_ON_SPARK = replace(
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    names = ("messages", "milliseconds", "periods", "key_workers")
+    names = ("rows", "milliseconds", "periods", "key_workers")
     shared = {name: parameters[name] for name in names}
     return [
         {"data": data, "scheme": scheme, **shared}
@@ -54,7 +54,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = datasets.load(unit["data"], unit["messages"], 100_000, seed)
+    stream = datasets.load(unit["data"], unit["rows"], 100_000, seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     scheme, workers = SCHEMES[unit["scheme"]]
     if unit["scheme"] == "KG":
@@ -98,9 +98,9 @@ def _on_spark(each: Experiment, symbol: str, milliseconds: float, key_workers: i
         "period is a micro-batch of so many rows, and the throughput that of the median of all "
         "whole ones after the first",
         sizes={
-            "smoke": {**shared, "messages": 6_000, "periods": [2_000, 6_000], "sets": 1},
+            "smoke": {**shared, "rows": 6_000, "periods": [2_000, 6_000], "sets": 1},
             "paper": {
-                **shared, "messages": 240_000, "periods": [10_000, 30_000, 60_000], "sets": 2,
+                **shared, "rows": 240_000, "periods": [10_000, 30_000, 60_000], "sets": 2,
             },
         },
         seconds={"smoke": 15, "paper": 500},

@@ -18,7 +18,7 @@ def sets_by_workers(parameters: Parameters, names: list[str]) -> list[Unit]:
         {
             "data": name,
             "workers": workers,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "keys": parameters["keys"],
         }
         for name in names

@@ -17,14 +17,14 @@ _LEVEL = 10.0
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
     return [
-        {"keys": keys, "z": z, "messages": parameters["messages"], "workers": parameters["workers"]}
+        {"keys": keys, "z": z, "rows": parameters["rows"], "workers": parameters["workers"]}
         for keys in parameters["keys"]
         for z in parameters["exponents"]
     ]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = zipf(unit["keys"], unit["z"], unit["messages"], seed=seed)
+    stream = zipf(unit["keys"], unit["z"], unit["rows"], seed=seed)
     rows = []
     for workers in unit["workers"]:
         for scheme in ("partial-key", "wrap"):
@@ -95,13 +95,13 @@ FIGURE_7 = Experiment(
     data=ZIPF_DATA,
     sizes={
         "smoke": {
-            "messages": 200_000,
+            "rows": 200_000,
             "keys": [1_000, 100_000],
             "workers": [5, 10, 50, 100],
             "exponents": [0.4, 0.8, 1.2, 1.6, 2.0],
         },
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": [1_000, 10_000, 100_000, 1_000_000],
             "workers": [5, 10, 50, 100],
             "exponents": [round(0.1 * step, 1) for step in range(1, 21)],
@@ -128,7 +128,7 @@ FIGURE_7 = Experiment(
             "the transition comes when p1 is too large",
             _fails_beyond,
             "The limit between balanced and not, 1e-3, is ours. At W = 100 and z = 0.8 p1 is only "
-            "just above 2/W: what two workers cannot take is a thousandth of all messages, and "
+            "just above 2/W: what two workers cannot take is a thousandth of all rows, and "
             "its mean over time half of that.",
         ),
         Claim(

@@ -28,7 +28,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
             "data": name,
             "sources": sources,
             "workers": parameters["workers"],
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "keys": parameters["keys"],
         }
         for name in datasets.names_for("LJ")
@@ -38,13 +38,13 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 def _edges(unit: Unit, seed: int) -> tuple[Ids, Ids]:
     """Return the key of every row and the key by which sources are fed, as both ends of edges."""
-    name, messages = unit["data"], unit["messages"]
+    name, rows = unit["data"], unit["rows"]
     if name.endswith("~"):
-        ends = [datasets.load(name, messages, unit["keys"], seed + end) for end in (0, 1)]
-        keys, origins = (next(end.batches(messages)).keys for end in ends)
+        ends = [datasets.load(name, rows, unit["keys"], seed + end) for end in (0, 1)]
+        keys, origins = (next(end.batches(rows)).keys for end in ends)
         return keys, origins
     keys, fed_by = datasets.read_keys(name)
-    return keys[:messages], (keys if fed_by is None else fed_by)[:messages]
+    return keys[:rows], (keys if fed_by is None else fed_by)[:rows]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
@@ -78,7 +78,7 @@ def _fraction(grouping: Grouping, keys: Ids, sent_by: NDArray[np.integer], n_sou
     learned = keys.size // _LEARN
     if isinstance(grouping, LearnedGrouping):
         grouping.learn(keys[:learned]).build()
-    sources, observer = grouping.for_sources(n_sources), Observer(grouping.n_workers)
+    sources, observer = grouping.for_sources(n_sources), Observer(grouping.workers)
     for start in range(learned, keys.size, _BATCH):
         batch, owners = keys[start : start + _BATCH], sent_by[start : start + _BATCH]
         workers = np.empty(batch.size, np.int32)
@@ -139,13 +139,13 @@ FIGURE_8 = Experiment(
     "or by the product bought",
     sizes={
         "smoke": {
-            "messages": 200_000,
+            "rows": 200_000,
             "keys": 100_000,
             "sources": [5, 10, 15, 20],
             "workers": [5, 10, 50, 100],
         },
         "paper": {
-            "messages": 69_000_000,
+            "rows": 69_000_000,
             "keys": 4_900_000,
             "sources": [5, 10, 15, 20],
             "workers": [5, 10, 50, 100],

@@ -28,7 +28,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = datasets.load(unit["data"], unit["messages"], unit["keys"], seed)
+    stream = datasets.load(unit["data"], unit["rows"], unit["keys"], seed)
     return [
         {
             "data": unit["data"],
@@ -86,7 +86,7 @@ def _switch(rows: Rows) -> Verdict:
 
 def _nine_percent(rows: Rows) -> Verdict:
     found = max(rows.values("relative", data=rows.distinct("data")[0], scheme="Hashing (KG)"))
-    return Verdict(0.06 < found < 0.12, f"{100 * found:.1f} % of the messages so far, on average")
+    return Verdict(0.06 < found < 0.12, f"{100 * found:.1f} % of the rows so far, on average")
 
 
 TABLE_2 = Experiment(
@@ -95,8 +95,8 @@ TABLE_2 = Experiment(
     runs_on=SIMULATION,
     data=datasets.describe("WP", "TW"),
     sizes={
-        "smoke": {"messages": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100]},
-        "paper": {"messages": 22_000_000, "keys": 3_100_000, "workers": [5, 10, 50, 100]},
+        "smoke": {"rows": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100]},
+        "paper": {"rows": 22_000_000, "keys": 3_100_000, "workers": [5, 10, 50, 100]},
     },
     seconds={"smoke": 10, "paper": 180},
     units=_units,

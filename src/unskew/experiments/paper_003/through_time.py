@@ -34,8 +34,8 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     """Measure at evenly spaced points in time; probing comes so often in the whole stream."""
-    stream = datasets.load(unit["data"], unit["messages"], unit["keys"], seed)
-    every = max(1, (stream.messages or unit["messages"]) // (5 * unit["probes"]))
+    stream = datasets.load(unit["data"], unit["rows"], unit["keys"], seed)
+    every = max(1, (stream.rows or unit["rows"]) // (5 * unit["probes"]))
     hottest = datasets.hottest_share(stream)
     rows = []
     for name, scheme in _TECHNIQUES.items():
@@ -43,16 +43,16 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
         result = loads_of(spec, unit["workers"], stream, seed=seed, sources=5)
         chosen = np.linspace(0, len(result.series) - 1, _POINTS).astype(int)
         for point in chosen:
-            messages, imbalance = result.series[point]
+            seen, imbalance = result.series[point]
             rows.append(
                 {
                     "data": unit["data"],
                     "workers": unit["workers"],
                     "technique": name,
                     "hottest": hottest,
-                    "messages": messages,
-                    "time": messages / result.messages,
-                    "relative": imbalance / messages,
+                    "rows": seen,
+                    "time": seen / result.rows,
+                    "relative": imbalance / seen,
                     "fraction": balance(result)["fraction"],
                 }
             )
@@ -124,9 +124,9 @@ FIGURE_5 = Experiment(
     runs_on=SIMULATION,
     data=datasets.describe("TW", "WP", "CT"),
     sizes={
-        "smoke": {"messages": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100], "probes": 60},
+        "smoke": {"rows": 200_000, "keys": 100_000, "workers": [5, 10, 50, 100], "probes": 60},
         "paper": {
-            "messages": 10_000_000,
+            "rows": 10_000_000,
             "keys": 3_100_000,
             "workers": [5, 10, 50, 100],
             "probes": 1440,

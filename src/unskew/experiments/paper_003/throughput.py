@@ -17,14 +17,14 @@ SCHEMES = {"PKG": ("partial-key", 8), "SG": ("shuffle", 8), "KG": ("key", 10), "
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
     return [
-        {"data": name, "messages": parameters["messages"], "milliseconds": delay}
+        {"data": name, "rows": parameters["rows"], "milliseconds": delay}
         for name in datasets.names_for("WP")[: parameters["sets"]]
         for delay in parameters["delays"]
     ]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = datasets.load(unit["data"], unit["messages"], 100_000, seed)
+    stream = datasets.load(unit["data"], unit["rows"], 100_000, seed)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     rows = []
     for label, (scheme, workers) in SCHEMES.items():
@@ -113,9 +113,9 @@ FIGURE_10A = Experiment(
     runs_on=SPARK,
     data=datasets.describe("WP") + "; work is waiting, so that ten workers run on few cores",
     sizes={
-        "smoke": {"messages": 30_000, "delays": [0.1, 0.5, 1.0], "sets": 1},
+        "smoke": {"rows": 30_000, "delays": [0.1, 0.5, 1.0], "sets": 1},
         "paper": {
-            "messages": 200_000,
+            "rows": 200_000,
             "delays": [round(0.1 * step, 1) for step in range(1, 11)],
             "sets": 2,
         },
@@ -153,7 +153,7 @@ FIGURE_10A = Experiment(
             "PKG needs about 30 % more counters than key grouping and half of shuffle's.",
             "3.6M against 2.9M and 7.2M",
             _memory,
-            "Fewer messages a key: in the paper's day of page visits a key comes 7.6 times on "
+            "Fewer rows a key: in the paper's day of page visits a key comes 7.6 times on "
             "average, which fills more of shuffle's workers than a short stream does.",
         ),
     ),

@@ -42,25 +42,25 @@ def stand_ins(published: str) -> list[str]:
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
     real = [
-        {"published": name, "data": data, "skew": skew, "messages": parameters["messages"]}
+        {"published": name, "data": data, "skew": skew, "rows": parameters["rows"]}
         for name, (skew, _) in REAL_SETS.items()
         for data in stand_ins(name)
     ]
     drawn = [
-        {"published": name, "data": name, "skew": skew, "messages": parameters["messages"]}
+        {"published": name, "data": name, "skew": skew, "rows": parameters["rows"]}
         for name, skew in {**SYNTHETIC, HALF: 40.0}.items()
     ]
     return real + drawn
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["data"], unit["messages"], seed)
+    stream = stream_of(unit["data"], unit["rows"], seed)
     _, counts = count_keys(stream)
     return [
         {
             "published": unit["published"],
             "data": unit["data"],
-            "messages": int(counts.sum()),
+            "rows": int(counts.sum()),
             "keys": int(counts.size),
             "published_skew_percent": unit["skew"],
             "skew_percent": float(100 * counts.max() / counts.sum()),
@@ -101,7 +101,7 @@ TABLE_2 = Experiment(
     title="The data sets and their skewness",
     runs_on=SIMULATION,
     data=f"{COUNTRIES}; {REAL_DATA}",
-    sizes={"smoke": {"messages": 100_000}, "paper": {"messages": 10_000_000}},
+    sizes={"smoke": {"rows": 100_000}, "paper": {"rows": 10_000_000}},
     seconds={"smoke": 4, "paper": 6},
     units=_units,
     run=_run,

@@ -66,12 +66,12 @@ def keys_of(stream: Stream) -> Ids:
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "milliseconds", "calibration")}
+    shared = {name: parameters[name] for name in ("rows", "milliseconds", "calibration")}
     return [{"skew": skew, **shared} for skew in parameters["skews"]]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(f"country-skew-r{unit['skew']}", unit["messages"], seed)
+    stream = stream_of(f"country-skew-r{unit['skew']}", unit["rows"], seed)
     costs = Calibration.of(unit["calibration"])
     row_seconds = costs.row_with(unit["milliseconds"]) / 1000
     rows = []
@@ -137,10 +137,10 @@ FIGURE_11_ON_SPARK = Experiment(
     data=COUNTRIES + WAITING,
     sizes={
         "smoke": {
-            "messages": 4_000, "milliseconds": 0.5, "skews": [0, 30, 40, 50, 60, 68, 80, 90],
+            "rows": 4_000, "milliseconds": 0.5, "skews": [0, 30, 40, 50, 60, 68, 80, 90],
         },
         "paper": {
-            "messages": 100_000,
+            "rows": 100_000,
             "milliseconds": 1.0,
             "skews": [0, 10, 20, 30, 40, 50, 60, 68, 70, 80, 90, 100],
         },

@@ -31,7 +31,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
         {
             "published": name,
             "data": data,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "calibration": parameters["calibration"],
         }
         for name in REAL_SETS
@@ -40,7 +40,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["data"], unit["messages"], seed)
+    stream = stream_of(unit["data"], unit["rows"], seed)
     return [
         {
             "published": unit["published"],
@@ -119,7 +119,7 @@ TABLE_3 = Experiment(
     title="twitter-election: time, σ, DistCost and throughput of the methods (simulated queues)",
     runs_on=CALIBRATED,
     data=REAL_DATA + QUEUES,
-    sizes={"smoke": {"messages": 300_000}, "paper": {"messages": 5_000_000}},
+    sizes={"smoke": {"rows": 300_000}, "paper": {"rows": 5_000_000}},
     seconds={"smoke": 8, "paper": 10},
     units=_units,
     run=_run,

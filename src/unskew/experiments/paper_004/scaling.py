@@ -27,7 +27,7 @@ def _units_of(settings: Sequence[tuple[int, int]], parameters: Parameters) -> Se
         {
             "workers": workers,
             "sources": sources,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "calibration": parameters["calibration"],
         }
         for workers, sources in settings
@@ -43,7 +43,7 @@ def _source_units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of("election~", unit["messages"], seed)
+    stream = stream_of("election~", unit["rows"], seed)
     cost = row_seconds_of(unit)
     place = {"workers": unit["workers"], "sources": unit["sources"]}
     return [
@@ -124,7 +124,7 @@ def _experiment(number: int, what: str, claims: Sequence[Claim], **fields: Any) 
         title=f"twitter-election: the methods as the number of {what} grows (simulated queues)",
         runs_on=CALIBRATED,
         data=ELECTION + QUEUES,
-        sizes={"smoke": {"messages": 200_000}, "paper": {"messages": 5_000_000}},
+        sizes={"smoke": {"rows": 200_000}, "paper": {"rows": 5_000_000}},
         seconds={"smoke": 4, "paper": 8},
         run=_run,
         claims=claims,

@@ -16,7 +16,7 @@ _WORKERS, _SOURCES = 10, 5
 
 
 def _set_units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "milliseconds")}
+    shared = {name: parameters[name] for name in ("rows", "milliseconds")}
     return [
         {"published": name, "data": data, "workers": _WORKERS, "sources": _SOURCES, **shared}
         for name in REAL_SETS
@@ -25,7 +25,7 @@ def _set_units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _scaling_units(parameters: Parameters) -> Sequence[Unit]:
-    shared = {name: parameters[name] for name in ("messages", "milliseconds")}
+    shared = {name: parameters[name] for name in ("rows", "milliseconds")}
     return [
         {"data": "election~", "workers": workers, "sources": sources, **shared}
         for workers, sources in parameters["settings"]
@@ -33,7 +33,7 @@ def _scaling_units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    keys = keys_of(stream_of(unit["data"], unit["messages"], seed))
+    keys = keys_of(stream_of(unit["data"], unit["rows"], seed))
     names = [name for name in ("published", "data", "workers", "sources") if name in unit]
     setting = {name: unit[name] for name in names}
     return [
@@ -68,8 +68,8 @@ def _on_spark(
         runs_on=SPARK,
         data=data + WAITING,
         sizes={
-            "smoke": {"messages": 4_000, "milliseconds": 0.5, **shared},
-            "paper": {"messages": 100_000, "milliseconds": 1.0, **shared},
+            "smoke": {"rows": 4_000, "milliseconds": 0.5, **shared},
+            "paper": {"rows": 100_000, "milliseconds": 1.0, **shared},
         },
         seconds={"smoke": 15, "paper": 800},
         units=units,

@@ -56,32 +56,32 @@ _TAIL_KEYS_A_ROW = 0.066
 
 
 @lru_cache(maxsize=2)
-def election(messages: int, seed: int) -> Stream:
+def election(rows: int, seed: int) -> Stream:
     """Draw the stand-in for the tweets of an election."""
-    hot = np.random.default_rng(seed).random(messages) < ELECTION_SKEW / 100
-    tail = zipf(max(2, int(messages * _TAIL_KEYS_A_ROW)), 1.0, messages, seed=seed)
+    hot = np.random.default_rng(seed).random(rows) < ELECTION_SKEW / 100
+    tail = zipf(max(2, int(rows * _TAIL_KEYS_A_ROW)), 1.0, rows, seed=seed)
     keys = np.concatenate([batch.keys for batch in tail.batches()]) + np.uint64(1)
     return from_keys(np.where(hot, np.uint64(0), keys))
 
 
-def stream_of(name: str, messages: int, seed: int) -> Stream:
+def stream_of(name: str, rows: int, seed: int) -> Stream:
     """Return the rows that a data set's name means.
 
     >>> stream_of("country-skew-r30", 10, seed=1).spec
-    'countries:skew=30.0,messages=10'
+    'countries:skew=30.0,rows=10'
     """
     if name == "election~":
-        return election(messages, seed)
+        return election(rows, seed)
     kind, _, skew = name.rpartition("-r")
     if kind == "country-skew":
-        return countries(float(skew), messages, seed=seed)
+        return countries(float(skew), rows, seed=seed)
     if kind == "country-half-skew":
-        return countries_half(float(skew), messages, seed=seed)
+        return countries_half(float(skew), rows, seed=seed)
     if name in ZIPF_SETS:
         p1, keys = ZIPF_SETS[name]
-        keys = min(keys, messages)
-        return zipf(keys, datasets.exponent_for(p1, keys), messages, seed=seed)
-    return datasets.load(name, messages, messages, seed)
+        keys = min(keys, rows)
+        return zipf(keys, datasets.exponent_for(p1, keys), rows, seed=seed)
+    return datasets.load(name, rows, rows, seed)
 
 
 def measure(
@@ -90,7 +90,7 @@ def measure(
     """Return the paper's four metrics, each row costing its worker so many seconds."""
     scheme = METHODS[method]
     if method == "DKG":
-        scheme += f":rate={(stream.messages or 0) / SECONDS}"
+        scheme += f":rate={(stream.rows or 0) / SECONDS}"
     found = queue_of(scheme, workers, stream, seed=seed, sources=sources)
     loads = np.array(found.placement.loads)
     return {

@@ -31,7 +31,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
         {
             "data": name,
             "skew": skew,
-            "messages": parameters["messages"],
+            "rows": parameters["rows"],
             "calibration": parameters["calibration"],
         }
         for name, skew in {**names, HALF: None}.items()
@@ -39,7 +39,7 @@ def _units(parameters: Parameters) -> Sequence[Unit]:
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
-    stream = stream_of(unit["data"], unit["messages"], seed)
+    stream = stream_of(unit["data"], unit["rows"], seed)
     return [
         {
             "data": unit["data"],
@@ -108,7 +108,7 @@ FIGURE_10 = Experiment(
     title="Each method as the skewness grows (simulated queues)",
     runs_on=CALIBRATED,
     data=COUNTRIES + QUEUES,
-    sizes={"smoke": {"messages": 200_000}, "paper": {"messages": 10_000_000}},
+    sizes={"smoke": {"rows": 200_000}, "paper": {"rows": 10_000_000}},
     seconds={"smoke": 8, "paper": 21},
     units=_units,
     run=_run,

@@ -26,17 +26,17 @@ _SECONDS = 4_000
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:
-    return [{"workers": workers, "messages": parameters["messages"]} for workers in _PUBLISHED]
+    return [{"workers": workers, "rows": parameters["rows"]} for workers in _PUBLISHED]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
     """Compute the thresholds, and see how many workers a stream of one key comes to use."""
-    workers, messages = unit["workers"], unit["messages"]
+    workers, rows = unit["workers"], unit["rows"]
     ideal, threshold, most = thresholds(workers)
-    stream = from_keys(np.zeros(messages, np.uint64))
+    stream = from_keys(np.zeros(rows, np.uint64))
     used = {
         name: loads_of(scheme, workers, stream, seed=seed).replication
-        for name, scheme in (("dkg", f"dynamic-key:rate={messages / _SECONDS}"), ("wrap", "wrap"))
+        for name, scheme in (("dkg", f"dynamic-key:rate={rows / _SECONDS}"), ("wrap", "wrap"))
     }
     return [
         {
@@ -90,7 +90,7 @@ TABLE_1 = Experiment(
     title="Ideal load, threshold load and most workers a key, by number of machines",
     runs_on=SIMULATION,
     data="a formula; beside it, what a stream of one single key comes to use",
-    sizes={"smoke": {"messages": 200_000}, "paper": {"messages": 10_000_000}},
+    sizes={"smoke": {"rows": 200_000}, "paper": {"rows": 10_000_000}},
     seconds={"smoke": 1, "paper": 10},
     units=_units,
     run=_run,
