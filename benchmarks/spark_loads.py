@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 import unskew.spark as us
 from benchmarks._timing import interleaved, show
 from benchmarks.spark_routing import run, write_rows
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
-from unskew.spark.schemes import grouping_for
+from unskew.spark.columns import identity
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 8
 ROWS = 1_000_000

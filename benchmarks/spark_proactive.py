@@ -14,13 +14,12 @@ from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowC
 from pyspark.sql.types import StructType
 
 from benchmarks._timing import show
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark import session
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark._timed_rows import TimedRows
-from unskew.spark._timed_step import UserFunction, identified
-from unskew.spark.cost_messages import matrices_of
-from unskew.spark.mapping import map_rows
+from unskew.spark.map_rows import map_rows
+from unskew.spark.worker.cost_machine import CostMachine
+from unskew.spark.worker.cost_messages import matrices_of
+from unskew.spark.worker.timed_functions import TimedRows, UserFunction, identified
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -1,7 +1,7 @@
 """A stage of short Python tasks: Spark's own ``mapInArrow``, and a step of ours.
 
 Spark sends small rows to a Python worker, some of which wait for an acknowledgement that Linux
-holds back for 40 ms. Our steps have it sent at once (`unskew.spark._quick_answers`).
+holds back for 40 ms. Our steps have it sent at once (`unskew.spark.worker.tuning`).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks._timing import interleaved, show
 from unskew.spark import session
-from unskew.spark.arrow_steps import map_in_arrow
+from unskew.spark.steps.running import map_in_arrow
 
 ROWS, ROUNDS = 4_000, 25
 TASKS = (2, 4, 8)

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import unskew.spark as us
 from benchmarks._timing import show
-from unskew.spark.epochs import read_epochs
+from unskew.spark.stream.epochs import read_epochs
 from unskew.streams import zipf
 
 ROWS, WORKERS, ROUNDS, WARM_ROUNDS = 200_000, 8, 15, 25
@@ -87,7 +87,9 @@ def _query(df: DataFrame, name: str, plans: Path) -> DataFrame:
     scheme = name.rpartition(" ")[2]
     if _baseline(name) == PLACED:
         return us.balance_stream(df, "key", WORKERS, grouping=scheme, plan_path=plans)
-    return us.group_by(df, "key", WORKERS, grouping=scheme, plan_path=plans).agg(us.count())
+    return us.group_by(df, "key", WORKERS, grouping=scheme, plan_path=plans).agg(
+        sf.count("*").alias("count")
+    )
 
 
 def _baseline(name: str) -> str:

@@ -15,7 +15,7 @@ import pyspark.sql.functions as sf
 import unskew.spark as us
 from benchmarks._timing import show
 from unskew.events import read_events
-from unskew.spark.plan_listener import Told
+from unskew.spark.stream.listener import Told
 
 BATCHES, WORKERS, MANY_WORKERS, MOST_MILLISECONDS = 30, 8, 4096, 5.0
 

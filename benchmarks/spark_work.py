@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 import unskew.spark as us
 from benchmarks._timing import interleaved, show
 from benchmarks.spark_routing import run, write_rows
-from unskew.spark.aggregator import Aggregator, State
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
-from unskew.spark.schemes import grouping_for
+from unskew.spark.aggregators import Aggregator, State
+from unskew.spark.columns import identity
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 8
 NAMES = ("key", "partial-key", "wrap")

@@ -23,10 +23,10 @@ from unskew.groupings.wrap import Wrap
 from unskew.metrics import imbalance_percent
 from unskew.simulator.loads import simulate
 from unskew.spark import session
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn
-from unskew.spark.placement import route
-from unskew.spark.schemes import grouping_for
+from unskew.spark.columns import identity
+from unskew.spark.routing.learning import learn
+from unskew.spark.routing.placing import route
+from unskew.spark.routing.schemes import grouping_for
 from unskew.streams import parse_stream
 from unskew.streams.base import Stream
 

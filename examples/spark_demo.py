@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import unskew.spark as us
-from unskew.spark.aggregator import State
+from unskew.spark.aggregators import State
 
 WORKERS = 8
 ROWS = 16_000

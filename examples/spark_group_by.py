@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from unskew.spark import aggregates as us
-from unskew.spark.example_aggregators import TopRows
-from unskew.spark.grouped import group_by
+from unskew.spark.aggregators import TopRows
+from unskew.spark.group_by import group_by
 from unskew.spark.loads import Loads
-from unskew.spark.local_session import session
+from unskew.spark.session import session
 
 
 def sales(spark: SparkSession) -> DataFrame:
@@ -38,8 +38,8 @@ def main(spark: SparkSession) -> dict[str, DataFrame]:
     return {
         # Spark's own aggregates; the hot user's rows are spread over two workers.
         "agg": group_by(df, "user", workers=8, grouping="partial-key").agg(
-            us.count().alias("n"),
-            us.sum("price").alias("total"),
+            sf.count("*").alias("n"),
+            sf.sum("price").alias("total"),
             us.weighted_mean("price", "qty").alias("mean_price"),
         ),
         # An aggregator of one's own, in Python over Arrow batches; merged, so it may be split.

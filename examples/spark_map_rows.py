@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
-from unskew.spark.local_session import session
-from unskew.spark.mapping import map_batches, map_rows
+from unskew.spark.map_rows import map_batches, map_rows
+from unskew.spark.session import session
 
 SECONDS = {"celebrity": 0.025, "company": 0.005, "other": 0.001}
 

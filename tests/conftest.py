@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.cheap_settings import FEW_STATES, IDLE, INTERPRETED, PARTITIONS, PLAIN_FILES
 
-from unskew.spark.local_session import session
+from unskew.spark.session import session
 
 _HERE = Path(__file__).parent
 # What is interpreted here is compiled where the same runs as a batch.

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.cheap_settings import FEW_STATES, PLAIN_FILES
 
-from unskew.spark.local_session import session
+from unskew.spark.session import session
 
 
 def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unskew.errors import InvalidKeyError
-from unskew.groupings._choices import hash_choices
+from unskew.groupings.candidates import hash_choices
 from unskew.hashing import Keys, derive_seeds, identities, identity, murmur3_128, universal
 
 GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden" / "murmur3_128.csv"

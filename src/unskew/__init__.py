@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from unskew.errors import UnskewError
     from unskew.groupings.auto import Auto
     from unskew.groupings.base import Grouping
-    from unskew.groupings.d_choices import DChoices
+    from unskew.groupings.choices.d_choices import DChoices
+    from unskew.groupings.choices.w_choices import WChoices
     from unskew.groupings.distribution_aware import DistributionAware
     from unskew.groupings.dynamic_key import DynamicKey
     from unskew.groupings.full_knowledge import FullKnowledge
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from unskew.groupings.partial_key import PartialKey
     from unskew.groupings.popularity import Popularity
     from unskew.groupings.potc import TwoChoices
-    from unskew.groupings.proactive_shuffle import ProactiveShuffle
+    from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
     from unskew.groupings.registry import GROUPINGS, make_grouping
     from unskew.groupings.shuffle import Shuffle
     from unskew.groupings.single import Single
     from unskew.groupings.universal import Universal
-    from unskew.groupings.w_choices import WChoices
     from unskew.groupings.wrap import Wrap
     from unskew.simulator.loads import simulate
     from unskew.simulator.queue_result import QueueResult
@@ -96,7 +96,7 @@ __all__ = [
 _MODULES = {
     "GROUPINGS": "unskew.groupings.registry",
     "Auto": "unskew.groupings.auto",
-    "DChoices": "unskew.groupings.d_choices",
+    "DChoices": "unskew.groupings.choices.d_choices",
     "DistributionAware": "unskew.groupings.distribution_aware",
     "DynamicKey": "unskew.groupings.dynamic_key",
     "FullKnowledge": "unskew.groupings.full_knowledge",
@@ -108,7 +108,7 @@ _MODULES = {
     "Optimal": "unskew.groupings.optimal",
     "PartialKey": "unskew.groupings.partial_key",
     "Popularity": "unskew.groupings.popularity",
-    "ProactiveShuffle": "unskew.groupings.proactive_shuffle",
+    "ProactiveShuffle": "unskew.groupings.proactive.proactive_shuffle",
     "QueueResult": "unskew.simulator.queue_result",
     "Shuffle": "unskew.groupings.shuffle",
     "SimulationResult": "unskew.simulator.result",
@@ -116,7 +116,7 @@ _MODULES = {
     "TwoChoices": "unskew.groupings.potc",
     "Universal": "unskew.groupings.universal",
     "UnskewError": "unskew.errors",
-    "WChoices": "unskew.groupings.w_choices",
+    "WChoices": "unskew.groupings.choices.w_choices",
     "Wrap": "unskew.groupings.wrap",
     "countries": "unskew.streams",
     "countries_half": "unskew.streams",

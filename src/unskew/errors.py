@@ -66,6 +66,14 @@ class EventLogError(UnskewError):
     """A Spark event log that cannot be read: not there, no log, a codec that Python lacks."""
 
 
+class InvalidGroupingError(UnskewError, TypeError):
+    """A grouping whose class cannot do what it declares; raised when it is registered."""
+
+
+class PluginWarning(UserWarning):
+    """A grouping or a command that another package brings could not be loaded."""
+
+
 class NotLearnedError(UnskewError, RuntimeError):
     """A scheme was asked for what it only knows after `learn` and `build`."""
 

@@ -23,8 +23,8 @@ from tests.apps.application_cases import (
 
 from unskew.apps.placing import Observed, Placing
 from unskew.groupings.registry import GROUPINGS
-from unskew.spark.epochs import Epoch, read_epochs
-from unskew.spark.plan_makers import LEARNING
+from unskew.spark.stream.epochs import Epoch, read_epochs
+from unskew.spark.stream.planner import LEARNING
 
 WINDOWED = {
     "wordcount:window=1 minute": "popularity",

@@ -17,7 +17,7 @@ from unskew.apps import data
 from unskew.apps.field_grid import in_cells
 from unskew.apps.registry import APPLICATIONS, make_application
 from unskew.errors import InvalidParameterError, MissingExtraError, UnknownNameError
-from unskew.spark.arrow_steps import arrow_schema, struct_type
+from unskew.spark.steps.running import arrow_schema, struct_type
 
 
 def _hottest(column: pa.ChunkedArray) -> float:

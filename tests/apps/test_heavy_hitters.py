@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 import pytest
 
 from unskew.apps.heavy_hitters import HeavyHitters, summary
-from unskew.groupings._planned import PlannedGrouping
 from unskew.groupings.base import Grouping
+from unskew.groupings.planned import PlannedGrouping
 from unskew.groupings.registry import make_grouping
 
 _WORKERS, _CAPACITY = 8, 200

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unskew.groupings._chain import chain_rooms
+from unskew.groupings.wrap.pieces import chain_rooms
 from unskew.scheduling import wrap_around
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings._choices import hash_choices
-from unskew.groupings.d_choices import DChoices, distinct_workers, fewest_choices
-from unskew.groupings.w_choices import WChoices
+from unskew.groupings.candidates import hash_choices
+from unskew.groupings.choices.d_choices import DChoices, distinct_workers, fewest_choices
+from unskew.groupings.choices.w_choices import WChoices
 from unskew.hashing import derive_seeds
 
 

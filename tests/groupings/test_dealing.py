@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.groupings.dealing import ROW_BITS, deal_planned, dealing_of, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
+from unskew.groupings.split_tables import ROW_BITS, positions_of, split_table, spread_planned
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import Ids
 from unskew.streams import zipf
@@ -46,13 +46,13 @@ def test_pieces_are_dealt_in_proportion_to_their_planned_loads(
     workers: int, exponent: float
 ) -> None:
     plan = Wrap(workers, seed=1).learn(zipf_ids(exponent, 100_000)).build().plan
-    dealing = dealing_of(plan)
+    table = split_table(plan)
     for key, (first, last) in enumerate(
         zip(plan.pieces.starts, plan.pieces.starts[1:], strict=False)
     ):
-        start, size = dealing.starts[key], dealing.sizes[key]
+        start, size = table.starts[key], table.sizes[key]
         loads, places = plan.pieces.loads[first:last], plan.pieces.workers[first:last]
-        counts = np.bincount(dealing.entries[start : start + size], minlength=workers)[places]
+        counts = np.bincount(table.entries[start : start + size], minlength=workers)[places]
         assert counts.sum() == size
         assert np.abs(counts - size * loads / loads.sum()).max() < 1
         assert size >= 64 * (last - first) or last - first == 1 or np.all(loads == loads[0])
@@ -63,14 +63,14 @@ def test_dealt_loads_are_even_where_the_plan_is_exact(workers: int) -> None:
     ids = zipf_ids(1.4, 1_000_000)
     plan = Wrap(workers, seed=1).learn(ids).build().plan
     numbers = np.arange(ids.size) % 250_000 + (np.arange(ids.size) // 250_000 << ROW_BITS)
-    loads = np.bincount(deal_planned(ids, positions_of(numbers), plan), minlength=workers)
+    loads = np.bincount(spread_planned(ids, positions_of(numbers), plan), minlength=workers)
     assert loads.max() <= 1.04 * loads.mean()
 
 
 def test_a_key_goes_only_to_its_own_workers() -> None:
     ids = zipf_ids(1.4, 20_000)
     grouping = Wrap(10, seed=1).learn(ids).build()
-    workers = deal_planned(ids, positions_of(np.arange(ids.size)), grouping.plan)
+    workers = spread_planned(ids, positions_of(np.arange(ids.size)), grouping.plan)
     pairs = np.unique(np.stack([ids, workers.astype(np.uint64)], 1), axis=0)
     for key, worker in pairs.tolist():
         assert worker in grouping.candidates(key)
@@ -79,5 +79,5 @@ def test_a_key_goes_only_to_its_own_workers() -> None:
 def test_the_plan_is_left_as_it_is() -> None:
     plan = Wrap(4, seed=1).learn([7] * 100 + list(range(100))).build().plan
     before = plan.slot_workers.copy()
-    deal_planned(np.full(50, 7, np.uint64), positions_of(np.arange(50)), plan)
+    spread_planned(np.full(50, 7, np.uint64), positions_of(np.arange(50)), plan)
     np.testing.assert_array_equal(plan.slot_workers, before)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
-from unskew.groupings.dynamic_key import DynamicKey, thresholds
+from unskew.groupings.dynamic_key import DynamicKey
+from unskew.groupings.dynamic_key.dynamic_key import thresholds
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.shuffle import Shuffle

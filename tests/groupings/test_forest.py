@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.groupings._forest import fewer_pieces, linked
+from unskew.groupings.wrap.pieces import fewer_pieces, linked
 from unskew.scheduling import Pieces, sums_of
 
 _N_WORKERS = 6

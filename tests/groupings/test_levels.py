@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled
-from unskew.groupings._levels import (
+from unskew.groupings.choices.load_levels import (
     Levels,
     least_by_comparison,
     least_loaded,

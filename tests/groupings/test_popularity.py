@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings._adaptive_threshold import (
+from unskew.groupings.key import KeyGrouping
+from unskew.groupings.popularity import Popularity
+from unskew.groupings.popularity.adaptive_threshold import (
     count_keys,
     keep_smallest,
     new_smallest_hashes,
     next_frequency,
 )
-from unskew.groupings._hot_filter import LOG_LENGTH
-from unskew.groupings.key import KeyGrouping
-from unskew.groupings.popularity import Popularity
+from unskew.groupings.popularity.hot_filter import LOG_LENGTH
 
 shares = st.floats(0, 1)
 

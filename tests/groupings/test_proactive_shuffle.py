@@ -11,14 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings._cost_scheduler import CostScheduler
-from unskew.groupings._cost_worker import (
-    CostReport,
-    CostWorker,
-    SyncReply,
-    SyncRequest,
-)
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.scheduler import CostScheduler
+from unskew.groupings.proactive.worker import CostReport, CostWorker, SyncReply, SyncRequest
 from unskew.groupings.shuffle import Shuffle
 from unskew.sketches.cost_sketch import CostSketch
 

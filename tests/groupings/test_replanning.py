@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.groupings._replanning import Cut, Flow, joined, repour, settle
 from unskew.groupings.plan import HASHED_MEMBER, Plan
+from unskew.groupings.wrap.replanning import Cut, Flow, joined, repour, settle
 from unskew.scheduling import Pieces, pour_anew, rooms_for, sums_of
 
 some_loads = st.lists(st.floats(0, 100), min_size=1, max_size=30)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from unskew.groupings._shrinking import best_mixture
 from unskew.groupings.wrap import Wrap
+from unskew.groupings.wrap.estimates import best_mixture
 from unskew.simulator.loads import simulate
 from unskew.streams.zipf import zipf
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.d_choices import DChoices
+from unskew.groupings.choices.d_choices import DChoices
+from unskew.groupings.choices.w_choices import WChoices
 from unskew.groupings.partial_key import PartialKey
-from unskew.groupings.w_choices import WChoices
 
 Scheme: TypeAlias = type[WChoices] | type[DChoices]
 both = pytest.mark.parametrize("scheme", [WChoices, DChoices])

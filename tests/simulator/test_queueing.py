@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError, MissingExtraError
-from unskew.groupings._cost_scheduler import CostScheduler
-from unskew.groupings._cost_worker import CostWorker, SyncRequest
 from unskew.groupings.base import Grouping
 from unskew.groupings.full_knowledge import FullKnowledge
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.partial_key import PartialKey
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.scheduler import CostScheduler
+from unskew.groupings.proactive.worker import CostWorker, SyncRequest
 from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.groupings.shuffle import Shuffle
 from unskew.simulator import _completion

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from unskew.groupings.full_knowledge import FullKnowledge
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.shuffle import Shuffle
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams import from_keys, with_costs, zipf

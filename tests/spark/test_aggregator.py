@@ -15,12 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unskew.errors import UnskewError
-from unskew.spark._key_groups import key_codes, key_tokens, sorted_groups
-from unskew.spark._results import as_promised
-from unskew.spark._whole_groups import consecutive_groups
-from unskew.spark._work_step import merge_step, work_step
-from unskew.spark.aggregator import Aggregator, AggregatorLawError, State, check_laws
-from unskew.spark.example_aggregators import Mean, TopRows
+from unskew.spark.aggregators import (
+    Aggregator,
+    AggregatorLawError,
+    Mean,
+    State,
+    TopRows,
+    check_laws,
+)
+from unskew.spark.worker.key_groups import key_codes, key_tokens, sorted_groups
+from unskew.spark.worker.partial_states import merge_step, work_step
+from unskew.spark.worker.results import as_promised
+from unskew.spark.worker.whole_groups import consecutive_groups
 
 _numbers = st.none() | st.floats(-1e6, 1e6) | st.just(math.nan)
 _rows = st.tuples(_numbers, st.none() | st.sampled_from("abc"))
@@ -297,8 +303,9 @@ import sys, types, unskew
 package = types.ModuleType("unskew.spark")  # without the package's own imports
 package.__path__ = [unskew.__path__[0] + "/spark"]
 sys.modules["unskew.spark"] = package
-import unskew.spark._work_step, unskew.spark._whole_groups, unskew.spark._stats_rows
-import unskew.spark.example_aggregators
+import unskew.spark.worker.partial_states, unskew.spark.worker.whole_groups
+import unskew.spark.worker.stats_rows
+import unskew.spark.aggregators
 print(sorted({"numba", "pyspark", "pandas"} & set(sys.modules)))
 """
     done = subprocess.run(

@@ -15,9 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 import unskew.spark as us
 from unskew.events import EVENTS_FILE, read_events
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
-from unskew.spark.schemes import RUNNABLE, grouping_for
+from unskew.spark.columns import identity
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import RUNNABLE, grouping_for
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -52,7 +52,7 @@ def expected_means(rows: DataFrame) -> list[str]:
 
 
 def totals() -> list[Column]:
-    return [us.count().alias("n"), us.sum("id").alias("total")]
+    return [sf.count("*").alias("n"), sf.sum("id").alias("total")]
 
 
 def content(df: DataFrame) -> list[str]:

@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 from tests.spark.told_times import stats_of, times_of
 
-from unskew.groupings.dealing import deal_planned, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
+from unskew.groupings.split_tables import positions_of, spread_planned
 from unskew.metrics import imbalance_percent
-from unskew.spark.plan_loop import PlanLoop, Report
-from unskew.spark.plan_makers import PlanMaker
-from unskew.spark.schemes import grouping_for
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.stream.loop import PlanLoop, Report
+from unskew.spark.stream.planner import Planner
 
 WORKERS, KEYS, ROWS = 4, 400, 12_000
 SLOW, TIMES = 8, 20.0
@@ -23,14 +23,14 @@ def micro_batch(loop: PlanLoop, number: int) -> tuple[Report, NDArray[np.float64
     rng = np.random.default_rng(number)
     ids = np.random.default_rng(99).integers(0, 1 << 63, KEYS, np.uint64) * np.uint64(2)
     key = rng.permutation(np.arange(ROWS) % KEYS)
-    workers = deal_planned(ids[key], positions_of(np.arange(ROWS)), loop._plan)
+    workers = spread_planned(ids[key], positions_of(np.arange(ROWS)), loop._plan)
     costs = np.where(key < SLOW, TIMES, 1.0)
-    n_slots = loop.maker.n_slots
+    n_slots = loop.planner.n_slots
     places = workers.astype(np.int64) * n_slots + slots_of(ids[key], HASHED_MEMBER, n_slots)
     told = []
     for worker in range(WORKERS):
         here = workers == worker
-        times = times_of(ids[key[here]], costs[here], n_slots=n_slots, n_keys=loop.maker.n_hot)
+        times = times_of(ids[key[here]], costs[here], n_slots=n_slots, n_keys=loop.planner.n_hot)
         told.append((int(here.sum()), times))
     report = Report(
         "q",
@@ -40,7 +40,7 @@ def micro_batch(loop: PlanLoop, number: int) -> tuple[Report, NDArray[np.float64
         places=_counted(places),
         hot=_counted(ids[key].view(np.int64)),
         keys=KEYS,
-        busy=stats_of(told),
+        stats=stats_of(told),
     )
     work = np.zeros(WORKERS)
     np.add.at(work, workers, costs)
@@ -53,7 +53,7 @@ def _counted(values: NDArray[np.int64]) -> str:
 
 
 def loop_of(folder: Path, grouping: str, *, by_busy_time: bool) -> PlanLoop:
-    maker = PlanMaker("test", grouping_for(grouping, WORKERS))
+    maker = Planner("test", grouping_for(grouping, WORKERS))
     return PlanLoop(folder, ("user",), ("string",), maker, threshold=2.0, by_busy_time=by_busy_time)
 
 
@@ -86,7 +86,7 @@ def test_plans_by_busy_time_even_out_work_and_plans_by_rows_do_not(
 def test_a_micro_batch_without_times_is_learned_from_by_its_rows(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, "wrap", by_busy_time=True)
     report, _ = micro_batch(loop, 0)
-    epoch = loop.take(report._replace(busy=None))
+    epoch = loop.take(report._replace(stats=None))
     assert epoch is not None
     assert epoch.imbalance_of == "rows"
     assert epoch.next_version == 1
@@ -95,7 +95,7 @@ def test_a_micro_batch_without_times_is_learned_from_by_its_rows(tmp_path: Path)
 def test_keys_that_become_slow_get_another_plan(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, "wrap", by_busy_time=True)
     even, _ = micro_batch(loop, 0)
-    loop.take(even._replace(busy=None))
+    loop.take(even._replace(stats=None))
     report, _ = micro_batch(loop, 1)
     changed = loop.take(report)
     assert changed is not None

@@ -16,8 +16,8 @@ import unskew.spark as us
 from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
-from unskew.spark.choosing import SPLITTING, WHOLE, learn_best
-from unskew.spark.keys import identity
+from unskew.spark.columns import identity
+from unskew.spark.routing.choosing import SPLITTING, WHOLE, learn_best
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -109,7 +109,7 @@ def test_choosing_runs_no_job_that_learning_does_not(
 
     def jobs(grouping: str) -> int:
         spark.sparkContext.setJobGroup(grouping, grouping)
-        us.group_by(hot, "user", WORKERS, grouping=grouping).agg(us.count().alias("n"))
+        us.group_by(hot, "user", WORKERS, grouping=grouping).agg(sf.count("*").alias("n"))
         return len(spark.sparkContext.statusTracker().getJobIdsForGroup(grouping))
 
     assert jobs("auto") == jobs("wrap") > 0
@@ -130,7 +130,9 @@ def test_results_are_those_of_plain_spark(spark: SparkSession, case: str) -> Non
     df = table_of(spark, CASES[case])
     plain = sorted_rows(df.groupBy("user").agg(sf.sum("x").alias("total"), sf.count("*")))
     grouped = us.group_by(df, "user", WORKERS)
-    assert sorted_rows(grouped.agg(us.sum("x").alias("total"), us.count())) == plain
+    assert (
+        sorted_rows(grouped.agg(sf.sum("x").alias("total"), sf.count("*").alias("count"))) == plain
+    )
     assert sorted_rows(grouped.apply(SumAndCount(), "total bigint, n bigint")) == plain
     whole = grouped.apply_in_arrow(sum_of_group, "user bigint, total bigint, n bigint")
     assert sorted_rows(whole) == plain

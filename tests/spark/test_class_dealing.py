@@ -5,14 +5,13 @@ import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew.groupings._cost_scheduler import SchedulerPhase
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.scheduler import SchedulerPhase
 from unskew.hashing import identities
 from unskew.sketches.cost_sketch import CostSketch
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark.class_dealing import class_text, deal_by_cost
-from unskew.spark.cost_classes import cost_classes
-from unskew.spark.cost_messages import Schedule, matrices_of
+from unskew.spark.costs.placement import class_text, cost_classes, deal_by_cost
+from unskew.spark.worker.cost_machine import CostMachine
+from unskew.spark.worker.cost_messages import Schedule, matrices_of
 
 WORKERS, SOURCES, ROWS, KINDS = 5, 3, 4000, 40
 MATRICES = matrices_of(ProactiveShuffle(WORKERS, epsilon=0.2))

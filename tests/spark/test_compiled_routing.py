@@ -6,13 +6,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.dealing import ROW_BITS, deal_planned, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
+from unskew.groupings.split_tables import ROW_BITS, positions_of, spread_planned
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.scheduling import Pieces
-from unskew.spark.compiled_routing import number_position, round_robin_column, worker_column
-from unskew.spark.placement import place
+from unskew.spark.routing.expression import number_position, round_robin_column, worker_column
+from unskew.spark.routing.placing import place
 
 # Identities where signs, halves and all bits matter.
 IDS = np.array([0, 1, -1, 42, (1 << 63) - 1, -(1 << 63), 1 << 32, -(1 << 32), 0x7FFFFFFF], np.int64)
@@ -63,7 +63,7 @@ def test_the_expression_says_what_the_core_says(
     column = worker_column(sf.col("id"), plan, position=position)
     got = df.select("id", "number", column.alias("worker")).toArrow()
     assert str(got["worker"].type) == "int32"
-    expected = deal_planned(identities(got["id"]), positions_of(got["number"].to_numpy()), plan)
+    expected = spread_planned(identities(got["id"]), positions_of(got["number"].to_numpy()), plan)
     np.testing.assert_array_equal(got["worker"].to_numpy(), expected)
 
 

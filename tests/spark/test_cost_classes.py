@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from unskew.spark.class_dealing import turns_of
-from unskew.spark.cost_classes import MOST_CLASSES, cost_classes
+from unskew.spark.costs.placement import MOST_CLASSES, cost_classes, turns_of
 
 ROWS, COLUMNS = 3, 5
 SECONDS = st.floats(0.0, 1e4, allow_subnormal=False)

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.groupings._cost_scheduler import SchedulerPhase
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark._row_dealer import RowDealer
-from unskew.spark.cost_control import CostControl, RoundReport
-from unskew.spark.cost_messages import Control, WorkDone, matrices_of, work_done_from
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.scheduler import SchedulerPhase
+from unskew.spark.costs.scheduler import CostControl, RoundReport
+from unskew.spark.worker.cost_machine import CostMachine, RowDealer
+from unskew.spark.worker.cost_messages import Control, WorkDone, matrices_of, work_done_from
 
 WORKERS, WINDOW = 3, 4
 MATRICES = matrices_of(ProactiveShuffle(WORKERS, window=WINDOW))

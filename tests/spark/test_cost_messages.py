@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark.cost_control import CostControl
-from unskew.spark.cost_messages import (
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.spark.costs.scheduler import CostControl
+from unskew.spark.worker.cost_machine import CostMachine
+from unskew.spark.worker.cost_messages import (
     DamagedMessageError,
     GivenControl,
     WorkDone,

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew.groupings._cost_scheduler import SchedulerPhase
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark._task import partition_number
-from unskew.spark._timed_step import IdentifiedBatch, Listener, TimedStep
-from unskew.spark.class_dealing import deal_by_cost
-from unskew.spark.cost_control import CostControl, RoundReport
-from unskew.spark.cost_messages import matrices_of
-from unskew.spark.cost_rounds import learn_costs
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.scheduler import SchedulerPhase
+from unskew.spark.costs.placement import deal_by_cost
+from unskew.spark.costs.sampling import learn_costs
+from unskew.spark.costs.scheduler import CostControl, RoundReport
+from unskew.spark.worker.cost_messages import matrices_of
+from unskew.spark.worker.task import partition_number
+from unskew.spark.worker.timed_functions import IdentifiedBatch, Listener, TimedStep
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -9,28 +9,31 @@ import numpy as np
 import pytest
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark.control_file import ControlFile
-from unskew.spark.cost_control import CostControl
-from unskew.spark.cost_messages import Control, DamagedMessageError, Matrices, matrices_of
-from unskew.spark.cost_stream import CostLoop
-from unskew.spark.epochs import read_epochs
-from unskew.spark.learning_loop import WorkReport
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.spark.costs.scheduler import CostControl
+from unskew.spark.costs.streams import CostLoop, control_target
+from unskew.spark.stream.epochs import read_epochs
+from unskew.spark.stream.loop import Report
+from unskew.spark.worker.cost_machine import CostMachine
+from unskew.spark.worker.cost_messages import (
+    Control,
+    ControlFolder,
+    DamagedMessageError,
+    Matrices,
+    matrices_of,
+)
+from unskew.spark.worker.live_files import LivePair
 
 WORKERS = 2
 MATRICES = matrices_of(ProactiveShuffle(WORKERS, window=4))
 
 
-def file_in(folder: Path, matrices: Matrices = MATRICES, workers: int = WORKERS) -> ControlFile:
-    return ControlFile(folder, ("kind",), ("string",), workers, matrices)
+def loop_in(folder: Path, matrices: Matrices = MATRICES, workers: int = WORKERS) -> CostLoop:
+    target = control_target(("kind",), ("string",), workers, matrices)
+    return CostLoop("map_rows", folder, target, workers, matrices)
 
 
-def loop_in(folder: Path) -> CostLoop:
-    return CostLoop("map_rows", folder, file_in(folder), WORKERS, MATRICES)
-
-
-def round_of(control: Control | None, batch: int, *, slow: float = 0.025) -> WorkReport:
+def round_of(control: Control | None, batch: int, *, slow: float = 0.025) -> Report:
     """Return what two workers say who got nine slow and nine fast rows each."""
     said = []
     for worker in range(WORKERS):
@@ -38,7 +41,7 @@ def round_of(control: Control | None, batch: int, *, slow: float = 0.025) -> Wor
         machine.take_rows(np.array([7, 8] * 9, np.uint64), np.array([slow, 0.001] * 9))
         payload = base64.b64encode(machine.finish().to_bytes()).decode()
         said.append({"worker": worker, "rows": 18, "seconds": 1.0, "payload": payload})
-    return WorkReport("query", "run", batch, json.dumps(said))
+    return Report("query", "run", batch, stats=json.dumps(said))
 
 
 def as_bytes(control: Control | None) -> bytes:
@@ -94,7 +97,7 @@ def test_lines_that_make_no_sense_and_empty_micro_batches_are_passed_over(tmp_pa
     before = as_bytes(loop.source.read())
     nonsense = json.dumps([{"worker": 0, "rows": 1, "seconds": 1.0, "payload": "aGk="}])
     for stats in ("[]", nonsense):
-        assert loop.take(WorkReport("query", "run", 0, stats)) is None
+        assert loop.take(Report("query", "run", 0, stats=stats)) is None
     assert as_bytes(loop.source.read()) == before
     assert read_epochs(tmp_path) == []
 
@@ -107,7 +110,7 @@ def test_it_is_said_once_that_tasks_do_not_see_the_folder(
         for batch in range(3):
             loop.take(round_of(None, batch))
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
-        "Rows were dealt in turn"
+        "Rows went round-robin"
     ]
     assert [epoch.version for epoch in read_epochs(tmp_path)] == [-1, -1, -1]
 
@@ -142,10 +145,11 @@ def test_what_another_query_has_learned_is_refused(
     tmp_path: Path, workers: int, matrices: Matrices
 ) -> None:
     loop_in(tmp_path)
-    other = file_in(tmp_path, matrices, workers)
-    assert other.source.read() is None
+    paths = [tmp_path / "costs-a.txt", tmp_path / "costs-b.txt"]
+    other = LivePair(paths, control_target(("kind",), ("string",), workers, matrices))
+    assert ControlFolder(other).read() is None
     with pytest.raises(InvalidParameterError) as caught:
-        other.read("map_rows")
+        loop_in(tmp_path, matrices, workers)
     assert (caught.value.owner, caught.value.parameter) == ("map_rows", "plan_path")
 
 

@@ -18,8 +18,7 @@ from unskew.advisor.drift import measure_drift
 from unskew.cli.main import main
 from unskew.errors import InvalidParameterError, StreamError
 from unskew.spark import key_counting
-from unskew.spark.key_counting import profile_pass, profile_sample
-from unskew.spark.key_drift import drift_over
+from unskew.spark.diagnose import drift_over, profile_pass, profile_sample
 
 KEYS = [None if n % 4 == 0 else "hot" if n % 4 == 1 else f"k{n % 97}" for n in range(4000)]
 COUNTS = Counter(KEYS)

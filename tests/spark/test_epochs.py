@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from unskew.spark.epochs import Epoch, append_epoch, read_epochs
-from unskew.spark.plan_loop import PlanLoop, Report
-from unskew.spark.plan_makers import PlanMaker
-from unskew.spark.schemes import grouping_for
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.stream.epochs import Epoch, append_epoch, read_epochs
+from unskew.spark.stream.loop import PlanLoop, Report
+from unskew.spark.stream.planner import Planner
 
 EPOCH = Epoch(
     query="q",
@@ -73,10 +73,10 @@ def test_a_line_that_was_cut_spoils_no_other(tmp_path: Path) -> None:
 def test_what_work_steps_measured_is_on_record(
     tmp_path: Path, busy: str | None, seconds: tuple[float, ...] | None
 ) -> None:
-    maker = PlanMaker("test", grouping_for("wrap:slots=4", 2))
+    maker = Planner("test", grouping_for("wrap:slots=4", 2))
     loop = PlanLoop(tmp_path, ("user",), ("string",), maker, threshold=2.0)
     # Place = worker · 4 + slot: one row on each worker.
-    report = Report("q", "r", batch=0, version=0, places="0:1,5:1", hot="", keys=2, busy=busy)
+    report = Report("q", "r", batch=0, version=0, places="0:1,5:1", hot="", keys=2, stats=busy)
     epoch = loop.take(report)
     assert epoch is not None
     assert epoch.busy_seconds == seconds

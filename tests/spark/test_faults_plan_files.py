@@ -27,7 +27,7 @@ class RunningStream:
         self._write()
         stream = spark.readStream.schema("user long, id long").parquet(str(folder / "in"))
         grouped = us.group_by(stream, "user", WORKERS, plan_path=self.plans)
-        writer = grouped.agg(us.count().alias("n"), us.sum("id").alias("total")).writeStream
+        writer = grouped.agg(sf.count("*").alias("n"), sf.sum("id").alias("total")).writeStream
         writer = writer.format("memory").queryName("plan_files").outputMode("complete")
         writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
         self.query: StreamingQuery = writer.start()

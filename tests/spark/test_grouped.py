@@ -25,12 +25,11 @@ from tests.spark.grouped_cases import (
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.plan import Plan
-from unskew.spark import aggregates as us
-from unskew.spark.example_aggregators import Mean, TopRows
-from unskew.spark.grouped import group_by
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
-from unskew.spark.schemes import grouping_for
+from unskew.spark.aggregators import Mean, TopRows
+from unskew.spark.columns import identity
+from unskew.spark.group_by import group_by
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import grouping_for
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -61,8 +60,8 @@ def test_composite_keys_with_nulls_merge_with_adaptive_execution_on_and_off(
         placed = group_by(rows, ["user", "day"], 4)
         expected = multiset(summed(rows, "user", "day"))
         assert multiset(placed.apply(SumAndCount(), SUMS)) == expected
-        total = sf.coalesce(us.sum("x"), sf.lit(0))
-        assert multiset(placed.agg(total.alias("total"), us.count().alias("n"))) == expected
+        total = sf.coalesce(sf.sum("x"), sf.lit(0))
+        assert multiset(placed.agg(total.alias("total"), sf.count("*").alias("n"))) == expected
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
 
@@ -106,7 +105,7 @@ def test_raw_rows_are_shuffled_once_for_whole_groups(rows: DataFrame) -> None:
 
 
 def test_agg_runs_on_placed_rows_and_merges_by_key_without_python(rows: DataFrame) -> None:
-    plan = _executed_plan(group_by(rows, "user", 5).agg(us.sum("x")))
+    plan = _executed_plan(group_by(rows, "user", 5).agg(sf.sum("x")))
     steps = [
         "HashAggregate(keys=[user",
         "Exchange hashpartitioning(user",
@@ -157,7 +156,7 @@ def test_keys_of_any_type_are_the_groups_of_spark(spark: SparkSession, keys: pa.
 
 def test_no_rows_give_no_groups(rows: DataFrame) -> None:
     nothing = group_by(rows.where("x < 0"), "user", 4)
-    assert nothing.agg(us.count()).collect() == []
+    assert nothing.agg(sf.count("*").alias("count")).collect() == []
     assert nothing.apply(SumAndCount(), SUMS).collect() == []
     assert nothing.apply_in_arrow(spread, SPREAD).collect() == []
 
@@ -185,7 +184,7 @@ def test_python_aggregators_give_what_spark_gives(rows: DataFrame) -> None:
 def test_a_name_with_dots_and_ticks_is_a_key_like_any_other(spark: SparkSession) -> None:
     df = spark.range(10).select((sf.col("id") % 2).alias("a.`b"), sf.col("id").alias("x"))
     placed = group_by(df, "a.`b", 2, grouping="shuffle")
-    assert sorted(map(tuple, placed.agg(us.sum("x")).collect())) == [(0, 20), (1, 25)]
+    assert sorted(map(tuple, placed.agg(sf.sum("x")).collect())) == [(0, 20), (1, 25)]
     applied = placed.apply(SumAndCount(), "t bigint, n bigint")
     assert sorted(map(tuple, applied.collect())) == [(0, 20, 5), (1, 25, 5)]
 

@@ -17,9 +17,9 @@ from tests.spark.grouped_cases import (
     spread,
 )
 
-from unskew.spark.aggregator import State
-from unskew.spark.applying import ROCKSDB, STATE_STORE
-from unskew.spark.grouped import group_by
+from unskew.spark.aggregators import State
+from unskew.spark.group_by import group_by
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,9 @@ from tests.spark.grouped_cases import SPREAD, SUMS, SumAndCount, skewed_rows, sp
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
 from unskew.groupings.distribution_aware import DistributionAware
 from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
-from unskew.spark.aggregator import State
-from unskew.spark.example_aggregators import Mean
-from unskew.spark.grouped import GroupedFrame, group_by
-from unskew.spark.saved_plans import PlanStore
+from unskew.spark.aggregators import Mean, State
+from unskew.spark.group_by import GroupedFrame, group_by
+from unskew.spark.plans.saved import PlanStore
 
 _SPLITTING = ["shuffle", "wrap", "popularity", "partial-key", "d-choices"]
 

@@ -28,13 +28,12 @@ from tests.spark.grouped_cases import (
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.plan import Plan
-from unskew.spark import aggregates as us
-from unskew.spark.applying import ROCKSDB, STATE_STORE
-from unskew.spark.grouped import group_by
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
+from unskew.spark.columns import identity
+from unskew.spark.group_by import group_by
 from unskew.spark.loads import Loads
-from unskew.spark.schemes import grouping_for
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -66,7 +65,7 @@ def test_agg_gives_what_the_batch_gives(
     plan = _splitting_plan(rows, 3) if grouping == "auto" else None
     placed = group_by(stream, "user", 3, grouping=grouping, plan=plan)
     name = f"counted_{grouping.replace('-', '_')}"
-    counted = placed.agg(us.count().alias("n"), us.sum("x").alias("total"))
+    counted = placed.agg(sf.count("*").alias("n"), sf.sum("x").alias("total"))
     query = run_to_end(counted, name, "complete", tmp_path)
     plain = rows.groupBy("user").agg(sf.count("*"), sf.sum("x"))
     assert len([one for one in query.recentProgress if one["numInputRows"]]) == 2
@@ -150,7 +149,7 @@ def test_what_a_stream_cannot_do_is_refused_when_the_query_is_built(spark: Spark
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "user")
     learning = group_by(stream, "user", 2)
     with pytest.raises(InvalidParameterError, match=r"key, universal, single.* on a stream"):
-        learning.agg(us.count())
+        learning.agg(sf.count("*").alias("count"))
     with pytest.raises(InvalidParameterError, match=r"apply_in_arrow: grouping must be one that"):
         learning.apply_in_arrow(spread, SPREAD)
     with pytest.raises(InvalidParameterError, match=r"state store is RocksDB.*conf\.set"):

@@ -7,7 +7,7 @@ from py4j.java_gateway import JavaClass, is_instance_of  # type: ignore[import-u
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from unskew.spark._java_lookups import look_up_once
+from unskew.spark.stream.listener import look_up_once
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ from tests.spark.told_times import Clock
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
 from unskew.spark import _key_times
-from unskew.spark._key_times import KeyTimes, Timing, WorkTimes
-from unskew.spark._measuring_step import measuring_step
-from unskew.spark._whole_groups import gathered_groups_step
-from unskew.spark._work_step import first_update, work_step
-from unskew.spark.aggregator import State
+from unskew.spark.aggregators import State
+from unskew.spark.worker.key_times import KeyTimes, Timing, WorkTimes, measuring_step
+from unskew.spark.worker.partial_states import first_update, work_step
+from unskew.spark.worker.whole_groups import gathered_groups_step
 
 IDS = {"slow": 7 << 40, "fast": -(9 << 50)}
 ROWS = [("slow", 1), ("fast", 2), ("slow", 3), ("fast", 4), ("fast", 5)]

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError
-from unskew.spark.keys import check_by, identity
+from unskew.spark.columns import check_by, identity
 
 # Values that are equal keys stand beside each other where SQL can write one key in two ways.
 TYPES = {

@@ -8,10 +8,10 @@ from unskew.errors import InvalidParameterError, NotLearnedError
 from unskew.groupings.registry import make_grouping
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn, learn_placing, learn_plan
-from unskew.spark.placement import balance
-from unskew.spark.schemes import grouping_for
+from unskew.spark.balance import balance
+from unskew.spark.columns import identity
+from unskew.spark.routing.learning import learn, learn_placing, learn_plan
+from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 6
 

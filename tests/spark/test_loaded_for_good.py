@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from unskew.spark._loaded_for_good import rest_what_is_loaded
+from unskew.spark.worker.tuning import rest_what_is_loaded
 
 
 class Node:

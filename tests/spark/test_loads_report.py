@@ -26,17 +26,16 @@ from tests.spark.grouped_cases import (
 
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.metrics import imbalance_percent
-from unskew.spark import aggregates as us
-from unskew.spark.aggregator import State
-from unskew.spark.applying import ROCKSDB, STATE_STORE
-from unskew.spark.epochs import Epoch, append_epoch
-from unskew.spark.grouped import GroupedFrame, group_by
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
+from unskew.spark.aggregators import State
+from unskew.spark.balance import balance
+from unskew.spark.columns import identity
+from unskew.spark.group_by import GroupedFrame, group_by
 from unskew.spark.loads import LOADS_SCHEMA, Loads
-from unskew.spark.placement import balance
-from unskew.spark.saved_plans import PlanStore
-from unskew.spark.schemes import grouping_for
+from unskew.spark.plans.saved import PlanStore
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
+from unskew.spark.stream.epochs import Epoch, append_epoch
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -98,7 +97,7 @@ def test_a_python_step_tells_its_rows_and_its_seconds(rows: DataFrame) -> None:
 
 def test_every_way_to_group_tells_the_same_rows(rows: DataFrame) -> None:
     ways: dict[str, Callable[[GroupedFrame], DataFrame]] = {
-        "agg": lambda grouped: grouped.agg(us.count()),
+        "agg": lambda grouped: grouped.agg(sf.count("*").alias("count")),
         "apply": lambda grouped: grouped.apply(SumAndCount(), SUMS),
         "apply_in_arrow": lambda grouped: grouped.apply_in_arrow(spread, SPREAD),
     }

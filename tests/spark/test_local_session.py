@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from unskew.spark.local_session import session
+from unskew.spark.session import session
 
 FRESH = """
 import sys

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import unskew.spark as us
-from unskew.spark.lost_executors import CHECKED, LostExecutorWarning
+from unskew.spark.session import CHECKED, LostExecutorWarning
 
 pytestmark = pytest.mark.spark
 

@@ -12,9 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark.loads import Loads
-from unskew.spark.mapping import map_batches, map_rows
+from unskew.spark.map_rows import map_batches, map_rows
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -17,13 +17,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.stream_cases import epochs_after, rows_of
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark._timed_step import IdentifiedBatch, Listener, TimedStep
-from unskew.spark.cost_stream import map_stream
-from unskew.spark.epochs import Epoch
-from unskew.spark.keys import identity
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.spark.columns import identity
+from unskew.spark.costs.streams import map_stream
 from unskew.spark.loads import Loads
-from unskew.spark.mapping import map_batches, map_rows
+from unskew.spark.map_rows import map_batches, map_rows
+from unskew.spark.stream.epochs import Epoch
+from unskew.spark.worker.timed_functions import IdentifiedBatch, Listener, TimedStep
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -7,10 +7,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from unskew.groupings.registry import make_grouping
 from unskew.hashing import identities
-from unskew.spark.keys import identity
-from unskew.spark.online_routing import online_worker
-from unskew.spark.placement import balance
-from unskew.spark.schemes import ONLINE
+from unskew.spark.balance import balance
+from unskew.spark.columns import identity
+from unskew.spark.routing.online import online_worker
+from unskew.spark.routing.schemes import ONLINE
 
 
 @pytest.fixture

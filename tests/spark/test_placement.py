@@ -10,16 +10,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
-from unskew.groupings.dealing import POSITION_MASK, deal_planned, positions_of
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.registry import GROUPINGS
+from unskew.groupings.split_tables import POSITION_MASK, positions_of, spread_planned
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_placing, learn_plan
-from unskew.spark.placement import balance, place
-from unskew.spark.schemes import ONLINE, PLANNED, RUNNABLE, grouping_for
+from unskew.spark.balance import balance
+from unskew.spark.columns import identity
+from unskew.spark.routing.learning import learn_placing, learn_plan
+from unskew.spark.routing.placing import place
+from unskew.spark.routing.schemes import ONLINE, PLANNED, RUNNABLE, grouping_for
 from unskew.streams import zipf
 
 WORKERS = 5
@@ -82,7 +83,7 @@ def test_core_and_spark_agree_on_the_worker_of_every_row(
     source = skewed.select("row", key.alias("id"), sf.monotonically_increasing_id().alias("number"))
     table = source.toArrow().sort_by("row")
     positions = positions_of(table["number"].to_numpy())
-    np.testing.assert_array_equal(got, deal_planned(identities(table["id"]), positions, plan))
+    np.testing.assert_array_equal(got, spread_planned(identities(table["id"]), positions, plan))
 
 
 @pytest.mark.parametrize("name", ["wrap", "popularity"])
@@ -100,7 +101,7 @@ def test_core_and_spark_agree_where_rows_are_dealt_by_content(skewed: DataFrame,
     table = skewed.select("row", key.alias("id"), content.alias("content")).toArrow()
     table = table.sort_by("row")
     positions = table["content"].to_numpy() & POSITION_MASK
-    expected = deal_planned(identities(table["id"]), positions, learned.plan)
+    expected = spread_planned(identities(table["id"]), positions, learned.plan)
     np.testing.assert_array_equal(got["worker"].to_numpy(), expected)
 
 

@@ -3,13 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unskew.groupings.dealing import deal_planned
 from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
+from unskew.groupings.split_tables import spread_planned
 from unskew.hashing import Ids
-from unskew.spark.observing import Counts
-from unskew.spark.plan_effects import expected_loads, is_dealt_unevenly, replication
-from unskew.spark.plan_makers import PlanMaker
-from unskew.spark.schemes import grouping_for
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.stream.counters import EpochCounts, expected_loads, replication, splits_unevenly
+from unskew.spark.stream.planner import Planner
 
 WORKERS, ROWS = 6, 40_000
 
@@ -21,11 +20,11 @@ def stream(seed: int) -> Ids:
     return names[ranks]
 
 
-def counted(ids: Ids, workers: np.ndarray, n_slots: int, n_hot: int = 200) -> Counts:
+def counted(ids: Ids, workers: np.ndarray, n_slots: int, n_hot: int = 200) -> EpochCounts:
     keys, rows = np.unique(ids, return_counts=True)
     top = np.argsort(-rows)[:n_hot]
     slots = slots_of(ids, HASHED_MEMBER, n_slots)
-    return Counts(
+    return EpochCounts(
         np.bincount(workers, minlength=WORKERS).astype(float),
         np.bincount(slots, minlength=n_slots).astype(float),
         keys[top],
@@ -35,7 +34,7 @@ def counted(ids: Ids, workers: np.ndarray, n_slots: int, n_hot: int = 200) -> Co
 
 
 def learned(name: str) -> Plan:
-    maker = PlanMaker("test", grouping_for(name, WORKERS))
+    maker = Planner("test", grouping_for(name, WORKERS))
     ids = stream(1)
     return maker.plan_after(counted(ids, np.zeros(ROWS, np.int64), maker.n_slots))
 
@@ -46,23 +45,23 @@ def learned(name: str) -> Plan:
 def test_calculated_loads_and_replication_are_those_of_rows_dealt_by_chance(name: str) -> None:
     plan, ids = learned(name), stream(2)
     positions = np.random.default_rng(3).integers(0, 1 << 32, ROWS)
-    workers = deal_planned(ids, positions, plan)
+    workers = spread_planned(ids, positions, plan)
     counts = counted(ids, workers, plan.slot_workers.size)
     assert plan.n_split_keys > 0
     assert np.abs(expected_loads(plan, counts) - counts.loads).max() < 5 * np.sqrt(ROWS / WORKERS)
     pairs = np.unique(np.stack([ids, workers.astype(np.uint64)]), axis=1).shape[1]
     assert replication(plan, counts) == pytest.approx(pairs / counts.keys, rel=0.01)
-    assert not is_dealt_unevenly(plan, counts)
-    alike = deal_planned(ids, np.zeros(ROWS, np.int64), plan)
-    assert is_dealt_unevenly(plan, counted(ids, alike, plan.slot_workers.size))
+    assert not splits_unevenly(plan, counts)
+    alike = spread_planned(ids, np.zeros(ROWS, np.int64), plan)
+    assert splits_unevenly(plan, counted(ids, alike, plan.slot_workers.size))
 
 
 def test_keys_that_are_hot_no_more_do_not_look_like_uneven_dealing() -> None:
     plan = learned("popularity")
     ids = np.random.default_rng(4).permutation(np.repeat(np.unique(stream(1)), 20))
     positions = np.random.default_rng(5).integers(0, 1 << 32, ids.size)
-    workers = deal_planned(ids, positions, plan)
-    assert not is_dealt_unevenly(plan, counted(ids, workers, plan.slot_workers.size, n_hot=64))
+    workers = spread_planned(ids, positions, plan)
+    assert not splits_unevenly(plan, counted(ids, workers, plan.slot_workers.size, n_hot=64))
 
 
 def test_without_keys_there_is_no_replication() -> None:
@@ -81,7 +80,7 @@ def test_pieces_without_a_load_share_their_key_equally() -> None:
 
 def test_popularity_splits_the_keys_whose_share_reaches_its_threshold() -> None:
     ids = stream(1)
-    maker = PlanMaker("test", grouping_for("popularity:frequency=0.02", WORKERS))
+    maker = Planner("test", grouping_for("popularity:frequency=0.02", WORKERS))
     plan = maker.plan_after(counted(ids, np.zeros(ROWS, np.int64), maker.n_slots))
     keys, rows = np.unique(ids, return_counts=True)
     assert set(plan.hot_ids.tolist()) == set(keys[rows >= 0.02 * ROWS].tolist())

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from tests.spark.told_times import times_of
 
 from unskew.spark import pooled_times
-from unskew.spark._key_times import WorkTimes
-from unskew.spark._weights_source import WeightsFolder
-from unskew.spark.cost_messages import DamagedMessageError, pack
-from unskew.spark.learned_file import LearnedFile
-from unskew.spark.pooled_times import PooledTimes, pooled_from
+from unskew.spark.plans.live_file import LiveFile
+from unskew.spark.worker.cost_messages import DamagedMessageError, pack
+from unskew.spark.worker.key_times import WorkTimes
+from unskew.spark.worker.row_costs import RowCosts, WeightsFolder, pooled_from
 
 SLOTS = 4
 Rows: TypeAlias = list[tuple[int, float]]
@@ -34,8 +33,8 @@ def told_of(rows: Rows, n_keys: int) -> list[WorkTimes]:
     return [times_of(ids[one::2], costs[one::2], n_slots=SLOTS, n_keys=n_keys) for one in range(2)]
 
 
-def pooled(batches: list[Rows], n_keys: int = 99) -> PooledTimes:
-    known = PooledTimes.nothing(SLOTS)
+def pooled(batches: list[Rows], n_keys: int = 99) -> RowCosts:
+    known = RowCosts.nothing(SLOTS)
     for rows in batches:
         known = known.after(told_of(rows, n_keys))
     return known
@@ -56,7 +55,7 @@ def all_ids() -> list[int]:
     return [(key % 4 << 62) + key for key in range(40)]
 
 
-def weights(known: PooledTimes) -> dict[int, float]:
+def weights(known: RowCosts) -> dict[int, float]:
     ids = all_ids()
     found = known.row_weights().weights(np.array(ids, np.uint64))
     return dict(zip(ids, found.tolist(), strict=True))
@@ -98,7 +97,7 @@ def test_what_was_not_met_for_long_leaves_no_nonsense() -> None:
     assert all(weight == pytest.approx(1.0) for weight in weights(known).values())
 
 
-def same(one: PooledTimes, other: PooledTimes) -> bool:
+def same(one: RowCosts, other: RowCosts) -> bool:
     pairs = zip(one, other, strict=True)
     return all(np.array_equal(np.asarray(mine), np.asarray(its)) for mine, its in pairs)
 
@@ -109,14 +108,14 @@ def test_tasks_read_what_the_driver_wrote_or_nothing(batches: list[Rows], at: in
     known = pooled(batches)
     assert same(pooled_from(known.to_bytes(), SLOTS), known)
     with TemporaryDirectory() as name:
-        file = LearnedFile(Path(name), "these keys")
-        source = WeightsFolder(file.own, SLOTS)
+        file = LiveFile(Path(name), "costs", "these keys")
+        source = WeightsFolder(file.pair, SLOTS)
         assert source.read() is None
         file.write([pooled_times.as_line(known)])
         read = source.read()
         assert read is not None
         assert same(read, known)
-        for path in file.own.paths:
+        for path in file.pair.paths:
             data = path.read_bytes()
             path.write_bytes(data[: at % len(data)])
         assert source.read() is None
@@ -135,7 +134,7 @@ def test_a_file_is_small_however_many_keys_there_are() -> None:
     ids = rng.integers(0, 1 << 63, 50_000, np.uint64)
     rows, seconds = rng.integers(1, 1 << 30, ids.size, np.uint32), rng.random(ids.size, np.float32)
     slots = rng.random(256, np.float32), rng.integers(1, 1 << 30, 256, np.uint32)
-    known = PooledTimes.nothing(256)
+    known = RowCosts.nothing(256)
     for part in np.split(np.arange(ids.size), 5):
         told = WorkTimes(ids[part], seconds[part], slots[0], rows[part], slots[1])
         known = known.after([told])

@@ -9,8 +9,8 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from unskew.spark._quick_answers import answer_at_once
-from unskew.spark.arrow_steps import map_in_arrow
+from unskew.spark.steps.running import map_in_arrow
+from unskew.spark.worker.tuning import answer_at_once
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

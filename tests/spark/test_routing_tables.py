@@ -6,14 +6,14 @@ import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew.groupings._planned import PlannedGrouping
-from unskew.groupings.dealing import deal_planned, positions_of
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
+from unskew.groupings.planned import PlannedGrouping
+from unskew.groupings.split_tables import positions_of, spread_planned
 from unskew.hashing import Ids, identities
 from unskew.scheduling import Pieces
-from unskew.spark.observing import hot_counts, place_column, place_counts, read_counts
-from unskew.spark.routing_tables import TABLES_TYPE, tables_of, with_planned_worker
-from unskew.spark.schemes import grouping_for
+from unskew.spark.routing.expression import TABLES_TYPE, live_tables, with_planned_worker
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.stream.counters import hot_counts, place_column, place_counts, read_counts
 
 WORKERS = 6
 
@@ -37,7 +37,7 @@ def learned(ids: Ids, name: str) -> Plan:
 def routed(spark: SparkSession, rows: DataFrame, plan: Plan) -> tuple[Ids, np.ndarray, np.ndarray]:
     """Return identity, row number and worker of all rows, by the plan's tables."""
     type_of_tables = spark.createDataFrame([], f"t {TABLES_TYPE}").schema["t"].dataType
-    tables = spark.createDataFrame([(tables_of(plan),)], f"t {TABLES_TYPE}")
+    tables = spark.createDataFrame([(live_tables(plan),)], f"t {TABLES_TYPE}")
     assert tables.schema["t"].dataType == type_of_tables
     table = rows.select("id", "h").toArrow()
     positions = positions_of(table["id"].to_numpy())
@@ -54,7 +54,7 @@ def routed(spark: SparkSession, rows: DataFrame, plan: Plan) -> tuple[Ids, np.nd
 def test_tables_say_what_the_plan_says(spark: SparkSession, rows: DataFrame, name: str) -> None:
     plan = learned(identities(rows.select("h").toArrow()["h"]), name)
     ids, numbers, workers = routed(spark, rows, plan)
-    np.testing.assert_array_equal(workers, deal_planned(ids, positions_of(numbers), plan))
+    np.testing.assert_array_equal(workers, spread_planned(ids, positions_of(numbers), plan))
 
 
 def test_of_more_hot_keys_in_a_slot_than_fit_the_lightest_go_with_the_slot(
@@ -65,7 +65,7 @@ def test_of_more_hot_keys_in_a_slot_than_fit_the_lightest_go_with_the_slot(
     loads = np.array([1.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
     pieces = Pieces(np.arange(8), np.full(7, 3, np.int32), loads)
     plan = replace(hashing_plan(WORKERS, HASHED_MEMBER, 8), hot_ids=hot, pieces=pieces)
-    kept = set(tables_of(plan)["hot"])
+    kept = set(live_tables(plan)["hot"])
     assert kept == {int(key) for key in hot[1:5]}
 
 

@@ -5,11 +5,11 @@ import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import SparkSession
 
-from unskew.groupings.dealing import POSITION_MASK, deal_planned
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
+from unskew.groupings.split_tables import POSITION_MASK, spread_planned
 from unskew.hashing import identities
 from unskew.scheduling import Pieces
-from unskew.spark.row_contents import (
+from unskew.spark.routing.contents import (
     MOST_DEVIATION,
     content_deviation,
     content_position,
@@ -38,7 +38,7 @@ def loads_by_chance(contents: np.ndarray, plan: Plan, seed: int) -> np.ndarray:
     kinds, at = np.unique(contents, return_inverse=True)
     positions = np.random.default_rng(seed).integers(0, 1 << 32, kinds.size)[at]
     ids = np.full(contents.size, HOT, np.uint64)
-    return np.bincount(deal_planned(ids, positions, plan), minlength=plan.workers)
+    return np.bincount(spread_planned(ids, positions, plan), minlength=plan.workers)
 
 
 @pytest.mark.parametrize("times", [1, 10, 100])

@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark._row_dealer import RowDealer
-from unskew.spark.cost_control import CostControl
-from unskew.spark.cost_messages import Schedule, matrices_of
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.spark.costs.scheduler import CostControl
+from unskew.spark.worker.cost_machine import CostMachine, RowDealer
+from unskew.spark.worker.cost_messages import Schedule, matrices_of
 
 WORKERS = 8
 MATRICES = matrices_of(ProactiveShuffle(WORKERS))

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from unskew.errors import UnskewError
-from unskew.spark._row_timeout import RowTimeout, TimeLimit
+from unskew.spark.worker.task import RowTimeout, TimeLimit
 
 
 def limited(function: Callable[[], object], seconds: float) -> None:

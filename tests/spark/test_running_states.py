@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from unskew.errors import UnskewError
-from unskew.spark._key_groups import key_tokens
-from unskew.spark._running_states import MergedStates, Packing, finish_step, packing_step
-from unskew.spark._work_step import work_step
-from unskew.spark.example_aggregators import TopRows
+from unskew.spark.aggregators import TopRows
+from unskew.spark.worker.key_groups import key_tokens
+from unskew.spark.worker.partial_states import work_step
+from unskew.spark.worker.running_states import MergedStates, Packing, finish_step, packing_step
 
 _KEYS = pa.schema([("number", pa.float64()), ("word", pa.string()), ("parts", pa.list_(pa.int8()))])
 _key = st.tuples(

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError
-from unskew.spark.placement import balance
-from unskew.spark.salting import salt, salt_column
+from unskew.spark.balance import balance
+from unskew.spark.salt import salt, salt_column
 
 pytestmark = pytest.mark.spark
 

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from unskew.errors import InvalidParameterError
 from unskew.groupings.plan import Plan
 from unskew.groupings.wrap import Wrap
-from unskew.spark.placement import balance
-from unskew.spark.saved_plans import (
+from unskew.spark.balance import balance
+from unskew.spark.plans.saved import (
     DamagedPlanWarning,
     PlanFileError,
     PlanStore,
@@ -19,7 +19,7 @@ from unskew.spark.saved_plans import (
     load_plan,
     save_plan,
 )
-from unskew.spark.schemes import grouping_for
+from unskew.spark.routing.schemes import grouping_for
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from tests.spark.stream_cases import (
 import unskew.spark as us
 from unskew.errors import InvalidParameterError
 from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
-from unskew.spark.saved_plans import DamagedPlanWarning, PlanStore, key_types
-from unskew.spark.streaming import balance_stream
+from unskew.spark.balance import balance_stream
+from unskew.spark.plans.saved import DamagedPlanWarning, PlanStore, key_types
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_group_by_with_a_plan_path_is_the_plain_query(spark: SparkSession, folde
     stream = source(spark, folder)
     plans = folder / "plans"
     grouped = us.group_by(stream, "user", workers=WORKERS, grouping="wrap", plan_path=plans)
-    counted = grouped.agg(us.count().alias("n"), us.sum("amount").alias("total"))
+    counted = grouped.agg(sf.count("*").alias("n"), sf.sum("amount").alias("total"))
     got = rows_of(finish(counted, folder, "grouped_placed", "complete"))
     assert got == rows_of(finish(totals(stream), folder, "grouped_plain", "complete"))
     assert epochs_after(plans, 3)

@@ -22,8 +22,8 @@ from tests.spark.stream_cases import (
 import unskew.spark as us
 from unskew.groupings.popularity import Popularity
 from unskew.groupings.wrap import Wrap
-from unskew.spark.epochs import Epoch
-from unskew.spark.streaming import balance_stream
+from unskew.spark.balance import balance_stream
+from unskew.spark.stream.epochs import Epoch
 
 
 def run(placed: DataFrame, folder: Path, name: str, shifts: list[int]) -> list[Epoch]:
@@ -75,7 +75,7 @@ def test_group_by_takes_learning_schemes_as_objects_too(spark: SparkSession, fol
     for number, grouping in enumerate(schemes):
         plans = folder / f"plans-{number}"
         grouped = us.group_by(stream, "user", WORKERS, grouping=grouping, plan_path=plans)
-        counted = grouped.agg(us.count().alias("n"))
+        counted = grouped.agg(sf.count("*").alias("n"))
         assert rows_of(finish(counted, folder, f"object_{number}", "complete")) == plain
         assert epochs_after(plans, 2)[0].next_version == 1
 

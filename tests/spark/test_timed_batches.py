@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew.errors import UnskewError
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.sketches.cost_sketch import CostSketch
 from unskew.spark import _timed_batches
-from unskew.spark._cost_machine import CostMachine
-from unskew.spark._timed_batches import TimedBatches
-from unskew.spark._timed_step import UserFunction, identified
-from unskew.spark.cost_messages import matrices_of
+from unskew.spark.worker.cost_machine import CostMachine
+from unskew.spark.worker.cost_messages import matrices_of
+from unskew.spark.worker.timed_functions import TimedBatches, UserFunction, identified
 
 SCHEMA = pa.schema([("key", pa.int64()), ("row", pa.int64())])
 

@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 
 from unskew.errors import UnskewError
 from unskew.spark import _timed_rows
-from unskew.spark._timed_rows import TimedRows
-from unskew.spark._timed_step import UserFunction, identified, results_of
+from unskew.spark.worker.timed_functions import TimedRows, UserFunction, identified, results_of
 
 GIVEN = StructType().add("word", "string").add("n", "long")
 PROMISED = StructType().add("n", "long").add("text", "string")

@@ -26,7 +26,7 @@ from unskew.dashboard.sockets import open_socket
 from unskew.errors import InvalidParameterError
 from unskew.events import BatchEvent, read_events
 from unskew.spark import watching
-from unskew.spark.progress_events import EventMaker
+from unskew.spark.watch import EventMaker
 
 
 def wait_for(happened: Callable[[], bool]) -> None:

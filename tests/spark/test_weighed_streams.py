@@ -20,15 +20,15 @@ from unskew.errors import InvalidParameterError
 from unskew.groupings.partial_key import PartialKey
 from unskew.hashing import identities
 from unskew.spark import weighed_stream
-from unskew.spark._key_times import KeyTimes
-from unskew.spark.aggregates import count
-from unskew.spark.aggregator import State
-from unskew.spark.applying import ROCKSDB, STATE_STORE
-from unskew.spark.grouped import GroupedFrame, group_by
-from unskew.spark.keys import identity
-from unskew.spark.learned_file import LearnedFile
-from unskew.spark.pooled_times import PooledTimes, as_line
-from unskew.spark.weighed_stream import N_SLOTS, WeighingLoop, version_and_worker
+from unskew.spark.aggregators import State
+from unskew.spark.columns import identity
+from unskew.spark.costs.streams import WeighingLoop
+from unskew.spark.group_by import GroupedFrame, group_by
+from unskew.spark.plans.live_file import LiveFile
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
+from unskew.spark.stream.query import version_and_worker
+from unskew.spark.worker.key_times import KeyTimes
+from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, as_line
 
 # Spark's Python workers cannot import these files.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -127,19 +127,20 @@ def test_a_task_weighs_rows_by_what_it_finds_when_it_starts(
     table = rows.select(identity(rows, "user").alias("id"), "cost")
     found = table.toArrow()
     ids, costs = identities(found["id"]), found["cost"].to_numpy().astype(float)
-    file = LearnedFile(tmp_path / "plans", "these keys")
-    source = WeighingLoop("group_by", tmp_path / "plans", file, WORKERS).source
+    folder = tmp_path / "plans"
+    source = WeighingLoop("group_by", folder, "these keys", WORKERS).source
+    file = LiveFile(folder, "costs", "these keys")
     codes = table.select(
         version_and_worker(sf.col("id"), PartialKey(WORKERS), source).alias("code")
     )
-    known = PooledTimes.nothing(N_SLOTS).after([times_of(ids, costs, n_slots=N_SLOTS, n_keys=9)])
+    known = RowCosts.nothing(N_SLOTS).after([times_of(ids, costs, n_slots=N_SLOTS, n_keys=9)])
     file.write([as_line(known)])
     by_cost = PartialKey(WORKERS).route_many(ids, weights=known.row_weights().weights(ids))
     by_rows = PartialKey(WORKERS).route_many(ids)
     assert (by_cost != by_rows).any()
     # Versions are counted from -1, where there are no costs.
     np.testing.assert_array_equal(codes.toArrow()["code"].to_numpy(), by_cost + 2 * WORKERS)
-    for path in file.own.paths:
+    for path in file.pair.paths:
         path.write_text("garbage")
     np.testing.assert_array_equal(codes.toArrow()["code"].to_numpy(), by_rows)
 
@@ -152,11 +153,11 @@ def test_what_cannot_be_weighed_is_refused_when_the_query_is_made(
     with pytest.raises(InvalidParameterError, match="keeps keys whole"):
         measured(stream, plans).apply_in_arrow(spread, SPREAD)
     with pytest.raises(InvalidParameterError, match="no call is there to be timed"):
-        measured(stream, plans).agg(count())
+        measured(stream, plans).agg(sf.count("*"))
     with pytest.raises(InvalidParameterError, match="it with d-choices"):
         measured(stream, plans, grouping="d-choices")
     with pytest.raises(InvalidParameterError, match="a scheme that learns a plan"):
-        measured(stream, plans, weight=None).agg(count())
+        measured(stream, plans, weight=None).agg(sf.count("*"))
     assert not plans.exists()
 
 

@@ -11,17 +11,15 @@ from tests.spark.told_times import stats_of, times_of
 from unskew.errors import InvalidParameterError
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.metrics import imbalance_percent
 from unskew.scheduling import sums_of
-from unskew.spark.control_file import ControlFile
-from unskew.spark.cost_messages import NO_ROUND, matrices_of
-from unskew.spark.epochs import read_epochs
-from unskew.spark.learned_file import LearnedFile
-from unskew.spark.learning_loop import WorkReport
-from unskew.spark.pooled_times import as_line
-from unskew.spark.saved_plans import PlanStore
-from unskew.spark.weighed_stream import N_SLOTS, WeighingLoop
+from unskew.spark.costs.streams import CostLoop, WeighingLoop, control_target
+from unskew.spark.plans.saved import PlanStore
+from unskew.spark.stream.epochs import read_epochs
+from unskew.spark.stream.loop import Report
+from unskew.spark.worker.cost_messages import NO_VERSION, matrices_of
+from unskew.spark.worker.row_costs import N_SLOTS, as_line
 
 WORKERS, KEYS, ROWS = 4, 400, 4000
 SLOW, TIMES = 8, 20.0
@@ -29,12 +27,12 @@ FILES = ["costs-a.txt", "costs-b.txt"]
 
 
 def loop_in(folder: Path, target: str = "these keys") -> WeighingLoop:
-    return WeighingLoop("group_by", folder, LearnedFile(folder, target), WORKERS)
+    return WeighingLoop("group_by", folder, target, WORKERS)
 
 
 def micro_batch(
     loop: WeighingLoop, number: int, *, slow: int = 0, n_keys: int = KEYS
-) -> tuple[WorkReport, NDArray[np.float64]]:
+) -> tuple[Report, NDArray[np.float64]]:
     """Return what a micro-batch reports whose tasks find what is in force, and its true work."""
     ids = np.random.default_rng(99).integers(0, 1 << 63, KEYS, np.uint64) * np.uint64(2)
     key = np.random.default_rng(number).permutation(np.arange(ROWS) % KEYS)
@@ -47,8 +45,8 @@ def micro_batch(
         here = workers == worker
         times = times_of(ids[key[here]], costs[here], n_slots=N_SLOTS, n_keys=n_keys)
         told.append((int(here.sum()), times))
-    version = NO_ROUND if known is None else known.version
-    report = WorkReport("query", "run", number, stats_of(told), version)
+    version = NO_VERSION if known is None else known.version
+    report = Report("query", "run", number, version, stats_of(told))
     return report, sums_of(costs, workers, WORKERS)
 
 
@@ -118,7 +116,7 @@ def test_damaged_files_are_named_once_and_written_anew_with_what_is_known(
             loop.take(micro_batch(loop, number)[0])
     epochs = read_epochs(tmp_path)
     assert [sorted(epoch.damaged) for epoch in epochs] == [[], hurt, []]
-    assert (epochs[1].version == NO_ROUND) == (damage != "one")
+    assert (epochs[1].version == NO_VERSION) == (damage != "one")
     assert epochs[2].version == 2
     assert [record.getMessage().split()[0] for record in caplog.records] == hurt
 
@@ -130,7 +128,7 @@ def test_it_is_said_once_that_tasks_do_not_see_the_folder(
     report, _ = micro_batch(loop, 0)
     with caplog.at_level(logging.WARNING, "unskew.spark"):
         for _ in range(2):
-            loop.take(report._replace(version=NO_ROUND))
+            loop.take(report._replace(version=NO_VERSION))
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "All rows weighed the same"
     ]
@@ -139,7 +137,7 @@ def test_it_is_said_once_that_tasks_do_not_see_the_folder(
 def test_micro_batches_without_rows_are_passed_over(tmp_path: Path) -> None:
     loop = loop_in(tmp_path)
     before = (tmp_path / FILES[1]).read_text()
-    assert loop.take(WorkReport("query", "run", 0, "[]", 0)) is None
+    assert loop.take(Report("query", "run", 0, 0, "[]")) is None
     assert read_epochs(tmp_path) == []
     assert (tmp_path / FILES[1]).read_text() == before
 
@@ -149,8 +147,9 @@ def test_what_another_query_has_learned_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match="plan_path must be the folder of a query with"):
         loop_in(tmp_path, "other keys")
     matrices = matrices_of(ProactiveShuffle(WORKERS))
+    target = control_target(("user",), ("string",), WORKERS, matrices)
     with pytest.raises(InvalidParameterError, match="got 'these keys'"):
-        ControlFile(tmp_path, ("user",), ("string",), WORKERS, matrices).read("map_rows")
+        CostLoop("map_rows", tmp_path, target, WORKERS, matrices)
     PlanStore(tmp_path / "plans").save(hashing_plan(4, HASHED_MEMBER, 64), by="user")
     with pytest.raises(InvalidParameterError, match="one with plans"):
         loop_in(tmp_path / "plans")

@@ -24,20 +24,18 @@ from tests.spark.grouped_cases import (
 )
 from tests.spark.stream_cases import epochs_after
 
-import unskew.spark as us
 from unskew.errors import InvalidParameterError
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
-from unskew.spark.aggregator import State
-from unskew.spark.applying import ROCKSDB, STATE_STORE
-from unskew.spark.cost_sampling import measured_costs
-from unskew.spark.grouped import group_by
-from unskew.spark.key_costs import KeyCosts
-from unskew.spark.keys import identity
+from unskew.spark.aggregators import State
+from unskew.spark.columns import identity
+from unskew.spark.costs.sampling import measured_costs
+from unskew.spark.group_by import WEIGHABLE, group_by
 from unskew.spark.loads import Loads
-from unskew.spark.placement import route
-from unskew.spark.weighting import WEIGHABLE
+from unskew.spark.routing.placing import route
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
+from unskew.spark.worker.row_costs import RowCosts, RowWeights
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -69,16 +67,17 @@ def rocksdb(spark: SparkSession) -> Iterator[None]:
     spark.conf.unset(STATE_STORE)
 
 
-def known_costs(df: DataFrame) -> KeyCosts:
+def known_costs(df: DataFrame) -> RowWeights:
     table = df.groupBy(identity(df, "user").alias("id")).agg(
         sf.count("*").alias("rows"), sf.sum("cost").cast("double").alias("seconds")
     )
     found = table.toArrow()
-    return KeyCosts(identities(found["id"]), found["rows"].to_numpy(), found["seconds"].to_numpy())
+    rows, seconds = found["rows"].to_numpy(), found["seconds"].to_numpy()
+    return RowCosts.measured(identities(found["id"]), rows, seconds).row_weights()
 
 
 def imbalance_of_work(
-    df: DataFrame, grouping: str, costs: KeyCosts | None, how: str = "sample"
+    df: DataFrame, grouping: str, costs: RowWeights | None, how: str = "sample"
 ) -> float:
     routed = route(
         df, "user", WORKERS, grouping=grouping, plan=None, learn=how, seed=0, costs=costs
@@ -230,7 +229,7 @@ def test_whole_groups_of_a_stream_that_measures_see_no_other_columns(
 
 def test_agg_has_no_work_to_measure(rows: DataFrame) -> None:
     with pytest.raises(InvalidParameterError, match="apply_in_arrow") as refused:
-        group_by(rows, "user", 3, weight="measured").agg(us.count())
+        group_by(rows, "user", 3, weight="measured").agg(sf.count("*").alias("count"))
     assert refused.value.parameter == "weight"
 
 

@@ -11,9 +11,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from unskew.spark._stats_rows import with_stats
-from unskew.spark.placement import balance
-from unskew.spark.work_stats import WorkerStats, map_with_stats, observed_stats
+from unskew.spark.balance import balance
+from unskew.spark.steps.running import WorkerStats, map_with_stats, observed_stats
+from unskew.spark.worker.stats_rows import with_stats
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

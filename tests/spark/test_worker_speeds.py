@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from unskew.spark.worker_speeds import worker_speeds
+from unskew.spark.costs.scheduler import worker_speeds
 
 WORKERS, CELLS = 16, 20
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew.spark._key_times import KeyTimes, WorkTimes
+from unskew.spark.worker.key_times import KeyTimes, WorkTimes
 
 
 class Clock:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from unskew.apps.delaying import delayed
 from unskew.apps.placing import Placing
-from unskew.spark.schemes import RUNNABLE
+from unskew.spark.routing.schemes import runnable
 
 
 class Application(ABC):
@@ -28,7 +28,7 @@ class Application(ABC):
     """The column of event times, where it has one."""
     key: ClassVar[tuple[str, ...]]
     """What rows are placed by: columns of the rows that come out of `prepared`."""
-    groupings: ClassVar[tuple[str, ...]] = RUNNABLE
+    groupings: ClassVar[tuple[str, ...]] = tuple(runnable())
     """The schemes that fit; any other is refused by the engine, with its own error."""
     output_mode: ClassVar[str] = "update"
     """For a stream: ``update`` gives out every result that changed, ``append`` new rows only."""

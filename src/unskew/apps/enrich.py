@@ -16,7 +16,7 @@ from unskew.apps import data
 from unskew.apps.base import Application
 from unskew.apps.drawing import zipf_rank
 from unskew.apps.placing import Placing, observed
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.shuffle import Shuffle
 
 COSTS = {"media": 25, "politician": 5, "other": 1}

@@ -15,7 +15,7 @@ from unskew.apps.base import Application
 from unskew.apps.placing import Placing, observed_groups
 from unskew.apps.readings import READINGS_A_SECOND, readings
 from unskew.groupings.registry import GROUPINGS
-from unskew.spark.schemes import RUNNABLE
+from unskew.spark.routing.schemes import runnable
 
 GRIDS = ((8, 13), (16, 25), (32, 50), (64, 100))
 """Rows and columns of the four grids."""
@@ -53,7 +53,7 @@ class FieldGrid(Application):
     time: ClassVar[str | None] = "at"
     key: ClassVar[tuple[str, ...]] = _CELL
     groupings: ClassVar[tuple[str, ...]] = tuple(
-        name for name in RUNNABLE if not GROUPINGS[name].splits_keys
+        name for name in runnable() if not GROUPINGS[name].splits_keys
     )
     output_mode: ClassVar[str] = "append"
 

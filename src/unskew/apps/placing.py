@@ -11,10 +11,9 @@ from pyspark.sql import Column, DataFrame
 
 import unskew.spark as us
 from unskew._validation import check_real
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.spark.keys import By, identity, quoted
-from unskew.spark.plan_makers import LEARNING
-from unskew.spark.work_stats import unused_name
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.spark.columns import By, identity, quoted, unused_name
+from unskew.spark.routing.schemes import learning_on_streams
 
 _HOTTEST = 5
 _BETWEEN = "\x00"  # between the identity of a key and how it is spelled
@@ -64,7 +63,7 @@ class Placing:
     @property
     def learns(self) -> bool:
         """Whether a stream needs ``plan_path``: the scheme plans by what it has seen."""
-        return self.grouping.partition(":")[0].strip() in (*LEARNING, ProactiveShuffle.name)
+        return self.grouping.partition(":")[0].strip() in (*learning_on_streams(), ProactiveShuffle.name)
 
     def place(self, df: DataFrame, by: By) -> DataFrame:
         """Return the rows of a batch or a stream on their workers."""

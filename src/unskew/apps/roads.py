@@ -64,7 +64,7 @@ class Roads(KeyedApplication):
 
     def merged(self, rows: DataFrame) -> DataFrame:
         """Return how many vehicles each cell had in each window, and whether that is an alert."""
-        vehicles = sf.size(us.collect_set("vehicle")).cast("bigint")
+        vehicles = sf.size(us.collect_sorted_set("vehicle")).cast("bigint")
         return (
             windowed(rows, "at", self.window, self.late)
             .groupBy(*self.result_key)

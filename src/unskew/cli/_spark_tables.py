@@ -22,7 +22,7 @@ def answer_spark(data: str, question: Question, *, by: str | None, cost: str | N
         expected = "left out here, where only the keys of rows are looked at"
         raise InvalidParameterError("unskew", "--cost", expected, cost)
     try:
-        from unskew.spark.diagnosing import diagnose
+        from unskew.spark.diagnose import diagnose
     except ImportError:
         raise MissingExtraError(
             f"what begins with {data.partition(':')[0]}:", "pyspark", "spark"
@@ -46,7 +46,7 @@ def _table(data: str, by: str | None) -> "tuple[DataFrame, str]":
     """Return a table, whose name may also be parquet.`path`, as in SQL, and its key."""
     from pyspark.errors import AnalysisException, ParseException
 
-    from unskew.spark.local_session import session
+    from unskew.spark.session import session
 
     if by is None:
         raise InvalidParameterError("unskew", "--by", "given for a table", by)

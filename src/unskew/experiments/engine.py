@@ -70,7 +70,7 @@ class JobResult:
 @cache
 def local_spark() -> "SparkSession":
     """Return a session of this machine with as many task slots as workers may wait."""
-    from unskew.spark.local_session import session
+    from unskew.spark.session import session
 
     found = session(
         master=f"local[{SLOTS}]",
@@ -172,10 +172,10 @@ def _placed(
 ) -> "DataFrame":
     from pyspark.sql import functions as sf
 
-    from unskew.spark.keys import identity
-    from unskew.spark.learning import learn_plan
-    from unskew.spark.placement import balance
-    from unskew.spark.schemes import grouping_for
+    from unskew.spark.balance import balance
+    from unskew.spark.columns import identity
+    from unskew.spark.routing.learning import learn_plan
+    from unskew.spark.routing.schemes import grouping_for
 
     if scheme == MODULO:
         return rows.repartitionById(workers, sf.expr(f"int(pmod(key, {workers}))"))

@@ -23,7 +23,7 @@ def placed_in_queues(keys: Ids, workers: int, scheme: str, *, seed: int) -> Work
         As for `engine.count_keys_on_spark`. Keys have the identities that Spark gives them, so
         that the same ones fall on the same workers; all else is the simulator's.
     """
-    from unskew.spark.schemes import grouping_for
+    from unskew.spark.routing.schemes import grouping_for
 
     return _routed(identities_on_spark(keys), grouping_for(scheme, workers, seed=seed))
 
@@ -38,7 +38,7 @@ def _routed(ids: Ids, grouping: Grouping) -> Workers:
 
 def identities_on_spark(keys: Ids) -> Ids:
     """Return the hash by which Spark knows the key of every row."""
-    from unskew.spark.keys import identity
+    from unskew.spark.columns import identity
 
     names, places = np.unique(keys.astype(np.int64), return_inverse=True)
     frame = local_spark().createDataFrame(pa.table({"key": names}))

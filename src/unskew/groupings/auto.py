@@ -1,6 +1,7 @@
 """Auto: look at the stream, choose plain hashing or `Wrap`, and let no worker get far ahead."""
 
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,52 @@ from unskew.hashing import Ids, derive_seeds, mix, to_range
 from unskew.scheduling import Loads, sums_of
 from unskew.sketches.space_saving import SpaceSaving
 
+WORTHWHILE = 0.05
+"""A plan is worth following where it takes more than this share off the time of the job."""
+
 _WORKS = ("merge", "atomic")
+_EXCESS = 0.02
 _PROBES = 4
 _ROOM = 0.02
 _NOTHING = np.empty(0)
+
+
+class Verdict(NamedTuple):
+    """Whether to follow a plan in place of plain hashing, and why."""
+
+    follow_plan: bool
+    why: str
+
+
+def is_worth_planning(
+    name: str, *, planned: float, hashing: float, noise: float, worthwhile: float = WORTHWHILE
+) -> Verdict:
+    """Compare a plan with plain hashing, by the time that the busiest worker takes.
+
+    Parameters
+    ----------
+    name
+        The scheme that made the plan.
+    planned, hashing
+        The predicted imbalance of either, in percent.
+    noise
+        By how much hashing may look less even than it is, in percent: chance in a sample.
+    worthwhile
+        The share of the time that a plan has to save.
+
+    Examples
+    --------
+    >>> is_worth_planning("wrap", planned=0.0, hashing=4.0, noise=0.0).follow_plan
+    False
+    >>> is_worth_planning("wrap", planned=0.0, hashing=80.0, noise=5.0).why
+    'wrap: predicted imbalance 0.0 % in place of 80.0 % by hashing'
+    """
+    sure = max(planned, hashing - noise)
+    saved = 1.0 - (100.0 + planned) / (100.0 + sure)
+    if saved <= worthwhile:
+        return Verdict(False, f"key: hashing is even enough, predicted imbalance {hashing:.1f} %")
+    why = f"predicted imbalance {planned:.1f} % in place of {hashing:.1f} % by hashing"
+    return Verdict(True, f"{name}: {why}")
 
 
 class Auto(Wrap):
@@ -43,8 +86,9 @@ class Auto(Wrap):
         together; then keys are never split, and nothing can be promised against a stream that
         changes.
     excess
-        By how much a worker may be ahead of the mean, and a plan more even than hashing before it
-        is worth following.
+        By how much a worker may be ahead of the mean.
+    worthwhile
+        The share of the time that a plan has to save, against hashing, to be followed.
     seed
         Picks the hash functions.
 
@@ -72,12 +116,26 @@ class Auto(Wrap):
     """
 
     name: ClassVar[str] = "auto"
+    chooses: ClassVar[bool] = True
+    spark_requires: ClassVar[Mapping[str, Any]] = {"excess": _EXCESS}
+    candidates_for: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "merge": ("wrap",),
+        "atomic": ("distribution-aware", "wrap:max_replicas=1"),
+    }
+    """What it chooses from on Spark, for either kind of work."""
 
     def __init__(
-        self, workers: int, *, work: str = "merge", excess: float = 0.02, seed: int = 0
+        self,
+        workers: int,
+        *,
+        work: str = "merge",
+        excess: float = _EXCESS,
+        worthwhile: float = WORTHWHILE,
+        seed: int = 0,
     ) -> None:
         self.work = check_choice("Auto", "work", work, _WORKS)
         self.excess = check_real("Auto", "excess", excess, minimum=0)
+        self.worthwhile = check_real("Auto", "worthwhile", worthwhile, minimum=0, below=1)
         self._plain = KeyGrouping(1, seed=0)  # until the number of workers is known to be good
         super().__init__(workers, max_replicas=1 if work == "atomic" else None, seed=seed)
         self._plain = KeyGrouping(self.workers, seed=seed)
@@ -87,6 +145,11 @@ class Auto(Wrap):
         self._hashes, self._ever_hashed = True, False
         self._expected, self._n_sources = 0.0, 1
         self.why = "key: nothing was learned yet"
+
+    @classmethod
+    def spark_defaults(cls, workers: int) -> dict[str, Any]:  # noqa: ARG003 (it plans nothing)
+        """Return nothing: on Spark it chooses a scheme, which has defaults of its own."""
+        return {}
 
     def build(self) -> Self:
         """Choose, from all that was learned, then let what was learned decay."""
@@ -118,17 +181,15 @@ class Auto(Wrap):
         hashing = float(self._hashed_loads.max()) / mean - 1.0
         # The fullest of many workers exceeds the mean by this in any sample, however even.
         chance = np.sqrt(2.0 * np.log(self.workers) * self._sum_of_squares / self.workers)
-        planned = plan.predicted_imbalance / 100.0
-        sure = max(hashing - chance / mean, 0.0)
-        self._hashes = bool((1.0 + sure) / (1.0 + planned) <= 1.0 + self.excess)
+        verdict = is_worth_planning(
+            Wrap.name,
+            planned=plan.predicted_imbalance,
+            hashing=100.0 * hashing,
+            noise=100.0 * float(chance) / mean,
+            worthwhile=self.worthwhile,
+        )
+        self._hashes, self.why = not verdict.follow_plan, verdict.why
         self._expected = summary.total
-        if self._hashes:
-            self.why = f"key: hashing is even enough, predicted imbalance {100 * hashing:.1f} %"
-        else:
-            self.why = (
-                f"wrap: predicted imbalance {100 * planned:.1f} % in place of "
-                f"{100 * hashing:.1f} % by hashing"
-            )
         return plan
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:

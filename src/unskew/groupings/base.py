@@ -3,16 +3,26 @@
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unskew._validation import check_int, check_weights
+from unskew.errors import NotLearnedError
 from unskew.hashing import Ids, Key, Keys, identities
+
+if TYPE_CHECKING:
+    from unskew.groupings.plan import Plan
+    from unskew.groupings.planned import PlannedGrouping
 
 Workers: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float64]
+
+SparkMode: TypeAlias = Literal["plan", "round-robin", "online", "costs"]
+"""How a scheme runs on Spark: as a plan, which is one native expression; row after row in turn,
+whatever the key; row by row in Python tasks; or by what rows cost, in `map_rows` alone."""
 
 NO_WEIGHTS: Weights = np.empty(0, np.float64)
 """Stands for "every row weighs one" where a compiled loop wants an array."""
@@ -36,6 +46,9 @@ class Grouping(ABC):
     -----
     A subclass stores its parameters under their own names (so that `parameters` and ``repr`` find
     them) and writes `_route` and `_candidates`. Both are given *identities* (see `hashing`).
+
+    What a scheme can do is declared below, on its class, and read everywhere: a class that cannot
+    do what it declares is refused when it is registered (`registry.register`).
     """
 
     name: ClassVar[str]
@@ -48,6 +61,23 @@ class Grouping(ABC):
     """Whether all sources must use one object (a global view), instead of one object each."""
     needs_costs: ClassVar[bool] = False
     """Whether it makes sense only on a stream whose rows have costs."""
+    memory_grows: ClassVar[bool] = False
+    """Whether it remembers every key, so that its memory has no bound."""
+    groups_keys: ClassVar[bool] = True
+    """Whether it keeps the rows of a key together as far as it can, for work that goes by key."""
+    drawback: ClassVar[str] = ""
+    """Why nobody should use it in earnest, in a few words; empty where it may be recommended."""
+    chooses: ClassVar[bool] = False
+    """Whether it only chooses among other schemes."""
+    spark: ClassVar[SparkMode | None] = None
+    """How it runs on Spark; None if it does not."""
+    spark_requires: ClassVar[Mapping[str, Any]] = {}
+    """Parameters that can have but one value on Spark, where a task sees only identities, and
+    only its own."""
+    learns_on_streams: ClassVar[bool] = False
+    """Whether it can go on learning plans while a stream of Spark runs."""
+    takes_weights: ClassVar[bool] = False
+    """Whether it can even out work instead of rows on Spark (``weight="measured"``)."""
     why: str = ""
     """What a scheme that chooses has chosen, and why, in words; empty for all others."""
 
@@ -107,6 +137,19 @@ class Grouping(ABC):
         names = inspect.signature(type(self).__init__).parameters
         return {name: getattr(self, name) for name in names if name != "self"}
 
+    @classmethod
+    def spark_defaults(cls, workers: int) -> dict[str, Any]:  # noqa: ARG003 (for subclasses)
+        """Return the parameters whose default is another one on Spark."""
+        return {}
+
+    def planner(self) -> "PlannedGrouping | None":
+        """Return what learns plans for this scheme on Spark; None if it has nothing to learn."""
+        return None
+
+    def fixed_plan(self) -> "Plan":
+        """Return the plan that this scheme follows on Spark without having learned anything."""
+        raise NotLearnedError(f"{self.name} has no plan: it decides row by row.")
+
     @abstractmethod
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         """Write the worker of every identity to ``out``; empty ``weights`` mean all are 1."""
@@ -162,14 +205,15 @@ class LearnedGrouping(Grouping):
 
 
 class OfflineGrouping(Grouping):
-    """A grouping that is told the true load of every key before the stream starts.
+    """A grouping that is given the true load of every key before the stream starts.
 
     No running system knows this; such schemes show how good a placement could be.
     """
 
     shares_state: bool = True
+    drawback: ClassVar[str] = "knows all rows beforehand"
     knows_measured_part_only: ClassVar[bool] = False
-    """Whether it is told the loads of the measured rows alone, not those of the whole stream."""
+    """Whether it is given the loads of the measured rows alone, not those of the whole stream."""
 
     def fit(self, keys: Keys, loads: ArrayLike) -> Self:
         """Make the placement from distinct ``keys`` and the load that each will bring."""

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._validation import check_int, check_real
-from unskew.groupings._planned import PlannedGrouping
+from unskew.groupings.base import SparkMode
 from unskew.groupings.plan import Plan, slots_of
+from unskew.groupings.planned import PlannedGrouping
 from unskew.hashing import Ids
 from unskew.scheduling import Loads, Pieces, longest_first
 from unskew.sketches.space_saving import SpaceSaving
@@ -29,7 +30,7 @@ class DistributionAware(PlannedGrouping):
     epsilon
         Precision of the SpaceSaving summary, 1/ε counters (ε < Θ); Θ/2 by default.
     buckets_per_worker
-        Buckets a worker for all other keys (μ), at least 1.
+        Buckets per worker for all other keys (μ), at least 1.
     schedule_buckets
         Off: other keys are hashed straight to the workers and only the heavy ones scheduled (the
         paper's WOSIM).
@@ -62,6 +63,9 @@ class DistributionAware(PlannedGrouping):
     name: ClassVar[str] = "distribution-aware"
     paper: ClassVar[str] = "Rivetti et al. 2015 (DKG)"
     splits_keys: bool = False
+    spark: ClassVar[SparkMode | None] = "plan"
+    learns_on_streams: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -93,6 +97,11 @@ class DistributionAware(PlannedGrouping):
             n_counters=math.ceil(1 / (self.threshold / 2 if epsilon is None else epsilon)),
             seed=seed,
         )
+
+    @property
+    def most_hot_keys(self) -> int:
+        """As many keys can have the share from which on a key is heavy."""
+        return math.ceil(1 / self.threshold)
 
     def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
         heavy_ids, heavy_loads = summary.heavy_hitters(self.threshold)

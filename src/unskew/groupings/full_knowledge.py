@@ -44,6 +44,8 @@ class FullKnowledge(Grouping):
     splits_keys: bool = True
     shares_state: bool = True
     needs_costs: ClassVar[bool] = True
+    groups_keys: ClassVar[bool] = False
+    drawback: ClassVar[str] = "knows all costs beforehand"
 
     def __init__(
         self, workers: int, *, speeds: Sequence[float] | None = None, seed: int = 0

@@ -1,14 +1,16 @@
-"""Key grouping: one hash, one worker a key; what Spark and Storm do by themselves."""
+"""Key grouping: one hash, one worker per key; what Spark and Storm do by themselves."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from unskew._compiled import compiled
 from unskew._validation import check_choice
-from unskew.groupings._authors_hashes import authors_workers
-from unskew.groupings.base import Grouping, Weights, Workers
+from unskew.groupings.authors_hashes import authors_workers
+from unskew.groupings.base import Grouping, SparkMode, Weights, Workers
+from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
 from unskew.hashing import Ids, Key, Keys, derive_seeds, identity, mix
 
 
@@ -37,6 +39,8 @@ class KeyGrouping(Grouping):
     name: ClassVar[str] = "key"
     paper: ClassVar[str] = "baseline"
     splits_keys: bool = False
+    spark: ClassVar[SparkMode | None] = "plan"
+    spark_requires: ClassVar[Mapping[str, Any]] = {"hashes": "mixed"}
 
     def __init__(self, workers: int, *, hashes: str = "mixed", seed: int = 0) -> None:
         super().__init__(workers, seed=seed)
@@ -59,6 +63,10 @@ class KeyGrouping(Grouping):
     def candidates(self, key: Key) -> tuple[int, ...]:
         """Return the one worker of ``key``."""
         return (self.route(key),) if self.reads_keys else self._candidates(identity(key))
+
+    def fixed_plan(self) -> Plan:
+        """Return the plan of plain hashing."""
+        return hashing_plan(self.workers, HASHED_MEMBER, self.workers)
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _hash_modulo(ids, self._hash_seed, np.uint64(self.workers), out)

@@ -31,6 +31,7 @@ class Modulo(Grouping):
     name: ClassVar[str] = "modulo"
     paper: ClassVar[str] = "baseline (Rivetti et al. 2015)"
     splits_keys: bool = False
+    drawback: ClassVar[str] = "hashes nothing: keys with a common divisor pile up"
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _modulo(ids, np.uint64(self.workers), out)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from unskew._compiled import compiled
 from unskew._table import ABSENT, Table, get, put
-from unskew.groupings._remembered import RememberingGrouping
 from unskew.groupings.base import Weights, Workers
+from unskew.groupings.remembering import RememberingGrouping
 from unskew.hashing import Ids
 
 

@@ -1,6 +1,7 @@
 """Partial key grouping: the less loaded of two candidates, row by row."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from unskew._validation import check_choice, check_int
 from unskew.errors import InvalidParameterError
-from unskew.groupings._authors_hashes import FAMILIES, authors_workers
-from unskew.groupings._choices import (
+from unskew.groupings.authors_hashes import FAMILIES, authors_workers
+from unskew.groupings.base import Grouping, LoadVector, SparkMode, Weights, Workers
+from unskew.groupings.candidates import (
     choose_least_loaded,
     choose_of_two,
     choose_with_probing,
     hash_choices,
 )
-from unskew.groupings.base import Grouping, LoadVector, Weights, Workers
 from unskew.hashing import Ids, Key, Keys, derive_seeds, identity
 
 LOADS = ("local", "global", "probing")
@@ -66,6 +67,9 @@ class PartialKey(Grouping):
     name: ClassVar[str] = "partial-key"
     paper: ClassVar[str] = "Nasir et al. 2015 (PKG)"
     splits_keys: bool = True
+    spark: ClassVar[SparkMode | None] = "online"
+    spark_requires: ClassVar[Mapping[str, Any]] = {"hashes": "mixed", "load": "local"}
+    takes_weights: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """A plan: the data that says where every key goes until the next plan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def extra_pieces(self) -> int:
-        """Number of pieces beyond one a key: what splitting costs in memory."""
+        """Number of pieces beyond one per key: what splitting costs in memory."""
         return int(self.pieces.workers.size - self.hot_ids.size)
 
     @property
@@ -84,7 +84,7 @@ class Plan:
 
 
 def hashing_plan(workers: int, slot_member: Ids, n_slots: int) -> Plan:
-    """Return the plan of one who knows nothing yet: slots dealt in turn, no hot keys.
+    """Return the plan before anything is known: slot i goes to worker i mod W, no hot keys.
 
     >>> hashing_plan(3, np.arange(3, dtype=np.uint64), 6)
     Plan: 3 workers, 0 keys split, predicted imbalance 0.0 %
@@ -97,6 +97,18 @@ def hashing_plan(workers: int, slot_member: Ids, n_slots: int) -> Plan:
         pieces=Pieces(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)),
         predicted_loads=np.zeros(workers),
     )
+
+
+def shuffling_plan(workers: int, hot_ids: Ids, *, member: Ids = HASHED_MEMBER) -> Plan:
+    """Return the plan that spreads hot keys evenly over all workers and hashes the others.
+
+    >>> shuffling_plan(3, np.array([7], np.uint64))
+    Plan: 3 workers, 1 key split, predicted imbalance 0.0 %
+    """
+    placed = np.tile(np.arange(workers, dtype=np.int32), hot_ids.size)
+    starts = np.arange(hot_ids.size + 1, dtype=np.int64) * workers
+    pieces = Pieces(starts, placed, np.ones(placed.size))
+    return replace(hashing_plan(workers, member, workers), hot_ids=hot_ids, pieces=pieces)
 
 
 def refuse_inconsistent(plan: Plan) -> None:

@@ -1,55 +1,56 @@
-"""All groupings by name: a new scheme is one file and one line here."""
+"""All groupings by name: those of this package, and those that other packages bring.
+
+A scheme is one file (or one sub-package) in this folder: it is found, not listed. Another package
+brings its schemes by an entry point of the group ``unskew.groupings`` that names the class, and a
+program registers one of its own with `register`.
+"""
 
 import inspect
-from collections.abc import Collection
-from typing import Any
+import pkgutil
+import warnings
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar, get_args
 
-from unskew.errors import InvalidParameterError, UnknownNameError
-from unskew.groupings.auto import Auto
-from unskew.groupings.base import Grouping
-from unskew.groupings.d_choices import DChoices
-from unskew.groupings.distribution_aware import DistributionAware
-from unskew.groupings.dynamic_key import DynamicKey
-from unskew.groupings.full_knowledge import FullKnowledge
-from unskew.groupings.key import KeyGrouping
-from unskew.groupings.modulo import Modulo
-from unskew.groupings.off_greedy import OffGreedy
-from unskew.groupings.on_greedy import OnGreedy
-from unskew.groupings.optimal import Optimal
-from unskew.groupings.partial_key import PartialKey
-from unskew.groupings.popularity import Popularity
-from unskew.groupings.potc import TwoChoices
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
-from unskew.groupings.shuffle import Shuffle
-from unskew.groupings.single import Single
-from unskew.groupings.universal import Universal
-from unskew.groupings.w_choices import WChoices
-from unskew.groupings.wrap import Wrap
+from unskew import groupings
+from unskew.errors import InvalidGroupingError, PluginWarning, UnknownNameError
+from unskew.groupings.base import Grouping, SparkMode
+from unskew.groupings.planned import PlannedGrouping
+from unskew.specs import Parameter, parameters_of, parse_parameters, split_spec
 
-GROUPINGS: dict[str, type[Grouping]] = {
-    scheme.name: scheme
-    for scheme in (
-        KeyGrouping,
-        Modulo,
-        Universal,
-        Shuffle,
-        Single,
-        TwoChoices,
-        OnGreedy,
-        OffGreedy,
-        Optimal,
-        PartialKey,
-        DistributionAware,
-        Popularity,
-        DynamicKey,
-        DChoices,
-        WChoices,
-        Wrap,
-        Auto,
-        ProactiveShuffle,
-        FullKnowledge,
-    )
-}
+GROUPINGS: dict[str, type[Grouping]] = {}
+"""Every scheme by its name: baselines first, then published schemes, then unskew's own."""
+
+_ENTRY_POINTS = "unskew.groupings"
+_Scheme = TypeVar("_Scheme", bound=type[Grouping])
+
+
+def register(scheme: _Scheme) -> _Scheme:
+    """Add a scheme to the registry; use it as a decorator.
+
+    From then on the scheme runs wherever a grouping is named: in `simulate`, on the command line,
+    in the advisor, and on Spark as its class declares.
+
+    Raises
+    ------
+    InvalidGroupingError
+        Where the class cannot do what it declares, or another scheme has its name.
+
+    Examples
+    --------
+    >>> class Broken(Grouping):
+    ...     name, paper, splits_keys, spark = "broken", "none", False, "plan"
+    ...     def _route(self, ids, weights, out): ...
+    ...     def _candidates(self, key_id): ...
+    >>> register(Broken)
+    Traceback (most recent call last):
+    unskew.errors.InvalidGroupingError: Broken: declares spark = 'plan', but makes no plan. ...
+    """
+    problem = _problem(scheme)
+    if problem:
+        raise InvalidGroupingError(f"{scheme.__name__}: {problem}")
+    GROUPINGS[scheme.name] = scheme
+    return scheme
 
 
 def grouping_class(name: str) -> type[Grouping]:
@@ -64,58 +65,104 @@ def grouping_class(name: str) -> type[Grouping]:
         raise UnknownNameError("grouping", name, GROUPINGS) from None
 
 
+def grouping_parameters(scheme: type[Grouping]) -> dict[str, Parameter]:
+    """Return the parameters of ``scheme`` that a spec may set: all but ``workers``."""
+    return parameters_of(scheme, without=("workers",))
+
+
 def default_parameters(scheme: type[Grouping]) -> dict[str, Any]:
     """Return the parameters of ``scheme`` with their defaults, without ``workers``.
 
-    >>> default_parameters(Shuffle)
+    >>> default_parameters(grouping_class("shuffle"))
     {'seed': 0}
     """
-    signature = inspect.signature(scheme.__init__).parameters
-    return {
-        name: parameter.default
-        for name, parameter in signature.items()
-        if name not in ("self", "workers")
-    }
+    return {name: known.default for name, known in grouping_parameters(scheme).items()}
 
 
-def make_grouping(spec: str, workers: int, *, seed: int = 0) -> Grouping:
+def make_grouping(
+    spec: str, workers: int, *, seed: int = 0, defaults: dict[str, Any] | None = None
+) -> Grouping:
     """Make a grouping from its name and, after a colon, parameters that differ from the default.
 
+    Parameters
+    ----------
+    spec
+        A name such as ``wrap``, or a name and parameters: ``wrap:decay=0.5,slots=1k``.
+    workers, seed
+        As every grouping has them; a seed in the spec wins.
+    defaults
+        What parameters are that the spec does not name, where that is not the class's default.
+
+    Examples
+    --------
     >>> make_grouping("partial-key:choices=3,load=global", 10, seed=1)
     PartialKey(10, choices=3, load='global', probe_every=10000, distinct=False, hashes='mixed',
                seed=1)
+    >>> make_grouping("dynamic-key:expected_keys=10k", 4).expected_keys
+    10000
     """
-    name, _, rest = spec.partition(":")
-    scheme = grouping_class(name.strip())
-    given = given_parameters(name, rest, default_parameters(scheme))
-    return scheme(workers, **{"seed": seed, **given})
+    name, parameters = split_spec(spec)
+    scheme = grouping_class(name)
+    given = parse_parameters(name, parameters, grouping_parameters(scheme))
+    return scheme(workers, **{"seed": seed, **(defaults or {}), **given})
 
 
-def given_parameters(owner: str, text: str, valid: Collection[str]) -> dict[str, Any]:
-    """Return what ``name=value`` pairs, with commas between them, set; all names are ``valid``.
+def _problem(scheme: type[Grouping]) -> str:
+    """Say what is wrong with a class, or nothing."""
+    missing = [one for one in ("name", "paper", "splits_keys") if not hasattr(scheme, one)]
+    if missing:
+        return f"declares no {missing[0]}."
+    if inspect.isabstract(scheme):
+        return f"does not write {', '.join(sorted(scheme.__abstractmethods__))}."
+    if GROUPINGS.get(scheme.name, scheme) is not scheme:
+        return f"is called {scheme.name!r}, as {GROUPINGS[scheme.name].__name__} is already."
+    parameters = inspect.signature(scheme).parameters
+    if "workers" not in parameters or "seed" not in parameters:
+        return "takes no workers or no seed."
+    if scheme.spark not in (None, *get_args(SparkMode)):
+        return f"declares spark = {scheme.spark!r}; valid: {', '.join(get_args(SparkMode))}, None."
+    plans = issubclass(scheme, PlannedGrouping) or _writes(scheme, "planner")
+    if scheme.spark == "plan" and not plans and not _writes(scheme, "fixed_plan"):
+        return (
+            "declares spark = 'plan', but makes no plan. Hint: derive it from PlannedGrouping, or "
+            "write planner or fixed_plan."
+        )
+    if scheme.learns_on_streams and not (scheme.spark == "plan" and plans):
+        return "declares learns_on_streams, but makes no plan from counts."
+    if scheme.takes_weights and scheme.spark is None:
+        return "declares takes_weights, which is about Spark, but does not run there."
+    return ""
 
-    >>> given_parameters("wrap", "decay=0.5, seed=1", ["decay", "seed"])
-    {'decay': 0.5, 'seed': 1}
-    """
-    given: dict[str, Any] = {}
-    for assignment in filter(None, (part.strip() for part in text.split(","))):
-        parameter, equals, value = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            raise InvalidParameterError(owner, "parameters", "name=value pairs", assignment)
-        if parameter not in valid:
-            raise UnknownNameError(f"parameter of {owner}", parameter, valid)
-        given[parameter] = _read_value(value)
-    return given
+
+def _writes(scheme: type[Grouping], method: str) -> bool:
+    return getattr(scheme, method) is not getattr(Grouping, method)
 
 
-def _read_value(text: str) -> bool | int | float | str | None:
-    """Read a value as a person writes it: ``3``, ``0.1``, ``true``, ``none`` or a word."""
-    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+def _built_in() -> list[type[Grouping]]:
+    """Return the schemes of this package in the order of the registry."""
+    found = []
+    for module in pkgutil.walk_packages(groupings.__path__, f"{groupings.__name__}."):
+        if module.name != __name__:
+            for value in vars(import_module(module.name)).values():
+                is_own = isinstance(value, type) and value.__module__ == module.name
+                if is_own and issubclass(value, Grouping) and "name" in vars(value):
+                    found.append(value)
+    own = [scheme for scheme in found if not scheme.__name__.startswith("_")]
+    return sorted(own, key=lambda scheme: (_rank(scheme), scheme.name))
+
+
+def _rank(scheme: type[Grouping]) -> int:
+    return 0 if scheme.paper.startswith("baseline") else 2 if scheme.paper == "unskew" else 1
+
+
+for _scheme in _built_in():
+    register(_scheme)
+for _entry in entry_points(group=_ENTRY_POINTS):
+    try:
+        register(_entry.load())
+    except Exception as _error:  # whatever a plug-in of others does, ours go on
+        warnings.warn(
+            f"The grouping {_entry.name!r} of {_entry.value} was left out: {_error}",
+            PluginWarning,
+            stacklevel=1,
+        )

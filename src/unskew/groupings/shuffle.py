@@ -1,11 +1,11 @@
-"""Shuffle grouping: row after row in turn, whatever the key."""
+"""Shuffle grouping: round-robin, whatever the key."""
 
 from typing import ClassVar, Self
 
 import numpy as np
 
 from unskew._compiled import compiled
-from unskew.groupings.base import Grouping, Weights, Workers
+from unskew.groupings.base import Grouping, SparkMode, Weights, Workers
 from unskew.hashing import Ids
 
 
@@ -30,6 +30,8 @@ class Shuffle(Grouping):
     name: ClassVar[str] = "shuffle"
     paper: ClassVar[str] = "baseline"
     splits_keys: bool = True
+    groups_keys: ClassVar[bool] = False
+    spark: ClassVar[SparkMode | None] = "round-robin"
 
     def __init__(self, workers: int, *, seed: int = 0) -> None:
         super().__init__(workers, seed=seed)

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.groupings.base import Grouping, Weights, Workers
+from unskew.groupings.base import Grouping, SparkMode, Weights, Workers
+from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
 from unskew.hashing import Ids
 
 
@@ -27,6 +28,12 @@ class Single(Grouping):
     name: ClassVar[str] = "single"
     paper: ClassVar[str] = "baseline (SIA, Rivetti et al. 2015)"
     splits_keys: bool = False
+    drawback: ClassVar[str] = "uses one worker"
+    spark: ClassVar[SparkMode | None] = "plan"
+
+    def fixed_plan(self) -> Plan:
+        """Return the plan with one slot, on worker 0."""
+        return hashing_plan(self.workers, HASHED_MEMBER, 1)
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         out[:] = 0

@@ -5,7 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from unskew._compiled import compiled
-from unskew.groupings.base import Grouping, Weights, Workers
+from unskew.groupings.base import Grouping, SparkMode, Weights, Workers
+from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
 from unskew.hashing import Ids, derive_seeds, universal
 
 
@@ -34,10 +35,16 @@ class Universal(Grouping):
     name: ClassVar[str] = "universal"
     paper: ClassVar[str] = "baseline (Rivetti et al. 2015)"
     splits_keys: bool = False
+    drawback: ClassVar[str] = "hashes like key, with other luck"
+    spark: ClassVar[SparkMode | None] = "plan"
 
     def __init__(self, workers: int, *, seed: int = 0) -> None:
         super().__init__(workers, seed=seed)
         self._member = derive_seeds(seed, 3, purpose="universal")
+
+    def fixed_plan(self) -> Plan:
+        """Return the plan of plain hashing, by Spark's own hash."""
+        return hashing_plan(self.workers, HASHED_MEMBER, self.workers)
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
         _universal_many(ids, self._member, np.uint64(self.workers), out)

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled
-from unskew.groupings._cost_scheduler import (
+from unskew.groupings.base import Workers
+from unskew.groupings.proactive.proactive_shuffle import Machines, ProactiveShuffle
+from unskew.groupings.proactive.scheduler import (
     NO_REQUEST,
     SchedulerState,
     assign,
     take_in_reply,
     take_in_report,
 )
-from unskew.groupings._cost_worker import NO_TIME, WorkerState, execute, take_report
-from unskew.groupings.base import Workers
-from unskew.groupings.proactive_shuffle import Machines, ProactiveShuffle
+from unskew.groupings.proactive.worker import NO_TIME, WorkerState, execute, take_report
 from unskew.hashing import Ids
 from unskew.simulator._queues import Arrivals, Queues, serve
 from unskew.sketches.count_min import columns_of

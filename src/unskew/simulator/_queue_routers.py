@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from unskew.groupings.base import NO_WEIGHTS, Grouping
 from unskew.groupings.full_knowledge import FullKnowledge
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.hashing import identities
 from unskew.simulator._closed_loop import ClosedLoop
 from unskew.simulator._queues import Arrivals, Queues, serve_many

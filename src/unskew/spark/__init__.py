@@ -1,120 +1,105 @@
-"""unskew on Spark: rows placed so that the tasks finish together, results exact."""
+"""unskew on Spark: rows placed so that the tasks finish together, results exact.
 
+Each public verb is a module of this package, with the verb's own name.
+"""
+
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unskew.spark.aggregates import (
-        approx_count_distinct,
-        avg,
-        collect_set,
-        count,
-        count_distinct,
-        histogram,
-        max,
-        min,
-        quantiles,
-        sum,
-        top_k,
-        variance,
-        weighted_mean,
-    )
-    from unskew.spark.aggregator import Aggregator, AggregatorLawError, check_laws
-    from unskew.spark.diagnosing import diagnose
-    from unskew.spark.epochs import Epoch, read_epochs
-    from unskew.spark.example_aggregators import Mean, TopRows
-    from unskew.spark.grouped import GroupedFrame, group_by
-    from unskew.spark.loads import Loads
-    from unskew.spark.local_session import session
-    from unskew.spark.mapping import map_batches, map_rows
-    from unskew.spark.placement import balance
-    from unskew.spark.salting import salt
-    from unskew.spark.saved_plans import load_plan, save_plan
-    from unskew.spark.streaming import balance_stream
-    from unskew.spark.watching import Watch, watch
-
-__all__ = [
-    "Aggregator",
-    "AggregatorLawError",
-    "Epoch",
-    "GroupedFrame",
-    "Loads",
-    "Mean",
-    "TopRows",
-    "Watch",
-    "approx_count_distinct",
-    "avg",
-    "balance",
-    "balance_stream",
-    "check_laws",
-    "collect_set",
-    "count",
-    "count_distinct",
-    "diagnose",
-    "group_by",
-    "histogram",
-    "load_plan",
-    "map_batches",
-    "map_rows",
-    "max",
-    "min",
-    "quantiles",
-    "read_epochs",
-    "salt",
-    "save_plan",
-    "session",
-    "sum",
-    "top_k",
-    "variance",
-    "watch",
-    "weighted_mean",
-]
+    from unskew.errors import UnskewError as UnskewError
+    from unskew.groupings.plan import Plan as Plan
+    from unskew.spark.aggregates import collect_sorted_set as collect_sorted_set
+    from unskew.spark.aggregates import histogram as histogram
+    from unskew.spark.aggregates import quantiles as quantiles
+    from unskew.spark.aggregates import top_k as top_k
+    from unskew.spark.aggregates import weighted_mean as weighted_mean
+    from unskew.spark.aggregators import Aggregator as Aggregator
+    from unskew.spark.aggregators import AggregatorLawError as AggregatorLawError
+    from unskew.spark.aggregators import Mean as Mean
+    from unskew.spark.aggregators import TopRows as TopRows
+    from unskew.spark.aggregators import check_laws as check_laws
+    from unskew.spark.balance import balance as balance
+    from unskew.spark.balance import balance_stream as balance_stream
+    from unskew.spark.diagnose import TableDiagnosis as TableDiagnosis
+    from unskew.spark.diagnose import diagnose as diagnose
+    from unskew.spark.group_by import GroupedFrame as GroupedFrame
+    from unskew.spark.group_by import group_by as group_by
+    from unskew.spark.loads import Loads as Loads
+    from unskew.spark.map_rows import map_batches as map_batches
+    from unskew.spark.map_rows import map_rows as map_rows
+    from unskew.spark.plan import plan as plan
+    from unskew.spark.plans.saved import DamagedPlanWarning as DamagedPlanWarning
+    from unskew.spark.plans.saved import KeyPlan as KeyPlan
+    from unskew.spark.plans.saved import PlanFileError as PlanFileError
+    from unskew.spark.plans.saved import load_plan as load_plan
+    from unskew.spark.salt import salt as salt
+    from unskew.spark.session import LostExecutorWarning as LostExecutorWarning
+    from unskew.spark.session import session as session
+    from unskew.spark.stream.epochs import Epoch as Epoch
+    from unskew.spark.stream.epochs import read_epochs as read_epochs
+    from unskew.spark.watch import Watch as Watch
+    from unskew.spark.watch import watch as watch
 
 # Names load when they are first asked for: a Python worker that runs a user's aggregator imports
 # this package and need not wait for Numba.
 _MODULES = {
-    "Epoch": "unskew.spark.epochs",
-    "read_epochs": "unskew.spark.epochs",
-    "Aggregator": "unskew.spark.aggregator",
-    "AggregatorLawError": "unskew.spark.aggregator",
-    "GroupedFrame": "unskew.spark.grouped",
-    "Loads": "unskew.spark.loads",
-    "Mean": "unskew.spark.example_aggregators",
-    "TopRows": "unskew.spark.example_aggregators",
-    "approx_count_distinct": "unskew.spark.aggregates",
-    "avg": "unskew.spark.aggregates",
-    "balance": "unskew.spark.placement",
-    "balance_stream": "unskew.spark.streaming",
-    "check_laws": "unskew.spark.aggregator",
-    "collect_set": "unskew.spark.aggregates",
-    "count": "unskew.spark.aggregates",
-    "count_distinct": "unskew.spark.aggregates",
-    "diagnose": "unskew.spark.diagnosing",
-    "group_by": "unskew.spark.grouped",
-    "histogram": "unskew.spark.aggregates",
-    "load_plan": "unskew.spark.saved_plans",
-    "map_batches": "unskew.spark.mapping",
-    "map_rows": "unskew.spark.mapping",
-    "max": "unskew.spark.aggregates",
-    "min": "unskew.spark.aggregates",
-    "quantiles": "unskew.spark.aggregates",
-    "salt": "unskew.spark.salting",
-    "save_plan": "unskew.spark.saved_plans",
-    "session": "unskew.spark.local_session",
-    "sum": "unskew.spark.aggregates",
-    "top_k": "unskew.spark.aggregates",
-    "variance": "unskew.spark.aggregates",
-    "Watch": "unskew.spark.watching",
-    "watch": "unskew.spark.watching",
-    "weighted_mean": "unskew.spark.aggregates",
+    "unskew.errors": ("UnskewError",),
+    "unskew.groupings.plan": ("Plan",),
+    "unskew.spark.aggregates": (
+        "collect_sorted_set",
+        "histogram",
+        "quantiles",
+        "top_k",
+        "weighted_mean",
+    ),
+    "unskew.spark.aggregators": (
+        "Aggregator",
+        "AggregatorLawError",
+        "Mean",
+        "TopRows",
+        "check_laws",
+    ),
+    "unskew.spark.balance": ("balance", "balance_stream"),
+    "unskew.spark.diagnose": ("TableDiagnosis", "diagnose"),
+    "unskew.spark.group_by": ("GroupedFrame", "group_by"),
+    "unskew.spark.loads": ("Loads",),
+    "unskew.spark.map_rows": ("map_batches", "map_rows"),
+    "unskew.spark.plan": ("plan",),
+    "unskew.spark.plans.saved": (
+        "DamagedPlanWarning",
+        "PlanFileError",
+        "KeyPlan",
+        "load_plan",
+    ),
+    "unskew.spark.salt": ("salt",),
+    "unskew.spark.session": ("LostExecutorWarning", "session"),
+    "unskew.spark.stream.epochs": ("Epoch", "read_epochs"),
+    "unskew.spark.watch": ("Watch", "watch"),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'unskew.spark' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)
+
+
+class _Package(ModuleType):
+    """A package whose attribute ``balance`` stays the verb when its module of that name loads."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in _MODULE_OF):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

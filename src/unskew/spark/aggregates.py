@@ -1,12 +1,10 @@
-"""Aggregates whose result does not depend on where the rows were: Spark's own, named plainly.
+"""Aggregates that Spark lacks, for `GroupedFrame.agg` and ``groupBy(...).agg``.
 
-Each function returns a `Column` for `GroupedFrame.agg` (or for ``groupBy(...).agg``). Spark
-computes them in two steps, a partial result on every worker and a merge by the real key, so a
-key that is split over several workers comes out whole.
-
-Sums of doubles are the one thing that placement can touch: addition of doubles is not
-associative, so the last bits depend on the order of the rows, with unskew as without (Spark
-itself promises no order). Sums of integers and decimals are exact.
+Spark computes them in two steps, a partial result on every worker and a merge by the real key, so a
+key that is split over several workers comes out whole; the same holds for all aggregates of Spark's
+own. Sums of doubles are the one thing that placement can touch: addition of doubles is not
+associative, so the last bits depend on the order of the rows, with unskew as without (Spark itself
+promises no order). Sums of integers and decimals are exact.
 """
 
 import math
@@ -16,46 +14,10 @@ from itertools import pairwise
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from unskew._validation import check_choice, check_int, check_real
+from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError
 
 _MOST_BINS = 1000
-
-
-def count(col: Column | str | None = None) -> Column:
-    """Count the rows of a key, or those where ``col`` is not null (bigint, never null)."""
-    return sf.count(sf.lit(1)).alias("count") if col is None else sf.count(col)
-
-
-def sum(col: Column | str) -> Column:  # noqa: A001 (Spark's name for it)
-    """Add up the values that are not null; null if there are none.
-
-    Notes
-    -----
-    Whole numbers give a bigint, and one that does not fit raises (Spark's ANSI mode); decimals
-    gain ten digits and are exact; doubles may differ in the last bits with the order of rows.
-    """
-    return sf.sum(col)
-
-
-def min(col: Column | str) -> Column:  # noqa: A001 (Spark's name for it)
-    """Return the least value that is not null; null if there is none. NaN is the greatest."""
-    return sf.min(col)
-
-
-def max(col: Column | str) -> Column:  # noqa: A001 (Spark's name for it)
-    """Return the greatest value that is not null; null if there is none. NaN is the greatest."""
-    return sf.max(col)
-
-
-def avg(col: Column | str) -> Column:
-    """Return the mean of the values that are not null; null if there are none.
-
-    Notes
-    -----
-    A decimal for decimals, else a double: exact while the sum of whole numbers is below 2⁵³.
-    """
-    return sf.avg(col)
 
 
 def weighted_mean(value: Column | str, weight: Column | str) -> Column:
@@ -74,58 +36,12 @@ def weighted_mean(value: Column | str, weight: Column | str) -> Column:
     )
 
 
-def variance(col: Column | str, *, of: str = "sample") -> Column:
-    """Return the variance of the values that are not null (double).
-
-    Parameters
-    ----------
-    col
-        Numbers.
-    of
-        ``sample`` divides by n − 1 (null for a single value), ``population`` by n.
-
-    Notes
-    -----
-    Null if there are no values. Partial moments are merged in a numerically stable way (Chan et
-    al.); the last bits depend on the order of the rows.
-    """
-    kind = check_choice("variance", "of", of, ["sample", "population"])
-    return sf.var_samp(col) if kind == "sample" else sf.var_pop(col)
-
-
-def count_distinct(col: Column | str, *cols: Column | str) -> Column:
-    """Count the distinct values, exactly; of several columns, the combinations without a null.
-
-    Notes
-    -----
-    Exact, at the price of one more shuffle, of the distinct pairs of key and value. Spark does
-    not take it on streams: use `approx_count_distinct` there.
-    """
-    return sf.count_distinct(col, *cols)
-
-
-def approx_count_distinct(col: Column | str, *, error: float = 0.05) -> Column:
-    """Estimate the number of distinct values that are not null (HyperLogLog++, bigint).
-
-    The estimate depends on the set of values alone: it is the same for every placement.
-
-    Parameters
-    ----------
-    col
-        What to count.
-    error
-        Relative standard deviation of the estimate, above 0 and at most 0.4.
-    """
-    checked = check_real("approx_count_distinct", "error", error, above=0, maximum=0.4)
-    return sf.approx_count_distinct(col, checked)
-
-
-def collect_set(col: Column | str) -> Column:
+def collect_sorted_set(col: Column | str) -> Column:
     """Return the distinct values that are not null as a sorted array; empty if there are none.
 
     Sorted, because the order in which Spark meets the values means nothing.
     """
-    return sf.sort_array(sf.collect_set(col)).alias(_name("collect_set", col))
+    return sf.sort_array(sf.collect_set(col)).alias(_name("collect_sorted_set", col))
 
 
 def top_k(col: Column | str, k: int, *, capacity: int = 10_000) -> Column:

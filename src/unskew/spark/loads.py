@@ -1,16 +1,24 @@
-"""What every worker got and did, predicted and actual: of a batch job or of a running stream."""
+"""Rows and busy time of every worker, predicted and actual, of a batch job or a stream."""
 
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
 from unskew._validation import check_real
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.plan import Plan
-from unskew.spark.epochs import Epoch, read_epochs
-from unskew.spark.job_watch import JobWatch
-from unskew.spark.saved_plans import PlanStore
+from unskew.metrics import imbalance_percent
+from unskew.spark.columns import By, identity, unused_name
+from unskew.spark.plans.saved import PlanStore
+from unskew.spark.steps.running import STATS_FIELD, read_stats
+from unskew.spark.stream.epochs import Epoch, read_epochs
 
 LOADS_SCHEMA = pa.schema(
     [
@@ -80,7 +88,7 @@ class Loads:
         self.wait = check_real("Loads", "wait", wait, minimum=0)
         self._job: JobWatch | None = None
 
-    def watch(self, workers: int, plan: Plan | None) -> JobWatch:
+    def watch(self, workers: int, plan: Plan | None) -> "JobWatch":
         """Take on a job; for those who build one."""
         if self.plan_path is not None:
             raise InvalidParameterError(
@@ -165,3 +173,174 @@ def predicted_shares(plan: Plan | None) -> list[float] | None:
         return None
     shares: list[float] = (plan.predicted_loads / plan.predicted_loads.sum()).tolist()
     return shares
+
+
+_SKETCH_SIZE = 12  # 2^12 registers: distinct keys are counted to some 2 %
+
+Details: TypeAlias = Callable[[str], Mapping[str, Any]]
+
+
+def refuse_stream(owner: str, df: DataFrame) -> None:
+    """Raise if ``df`` is a stream, which keeps a record of its own."""
+    if df.isStreaming:
+        hint = "with plan_path= the stream keeps a record, which Loads(plan_path) reads"
+        raise InvalidParameterError(owner, "loads", "left out for a stream", "Loads", hint=hint)
+
+
+class JobWatch:
+    """What is to be observed of a job, and what came of it.
+
+    Parameters
+    ----------
+    workers
+        Number of workers.
+    plan
+        The plan that places the rows; None where there is none.
+    """
+
+    def __init__(self, workers: int, plan: Plan | None) -> None:
+        self.workers = workers
+        self.plan = plan
+        self._observations: list[Observation] = []
+        self._known: dict[str, Any] = {}
+        self._details: Details | None = None
+        self._reader: threading.Thread | None = None
+        self._found: dict[str, Any] = {}
+        self._error: Exception | None = None
+
+    def of_work(self, *, whole_keys: bool = False, details: Details | None = None) -> Observation:
+        """Return where the stats of a Python step go.
+
+        Parameters
+        ----------
+        whole_keys
+            Whether no key is ever split.
+        details
+            Makes fields of the `Epoch` out of the text of all stats, for steps that tell more.
+        """
+        if whole_keys:
+            self._known["replication"] = 1.0
+        self._details = details
+        return self._observation()
+
+    def with_keys(self, df: DataFrame, by: By) -> DataFrame:
+        """Return partial results where they were made, with keys counted on their way."""
+        return self._observed(df, by, rows=False)
+
+    def with_rows(self, df: DataFrame, by: By) -> DataFrame:
+        """Return placed rows, with rows a worker and keys counted on their way."""
+        return self._observed(df, by, rows=True)
+
+    def epoch(self, wait: float) -> Epoch:
+        """Return what the first action did, or raise if none is over within ``wait`` seconds."""
+        found = {**self._results(wait), **self._known}
+        loads, busy = self._loads(found)
+        plan = self.plan
+        predicts = plan is not None and plan.predicted_loads.any()
+        epoch = Epoch(
+            query="",
+            run="",
+            batch=0,
+            version=0,
+            rows=sum(loads),
+            loads=tuple(loads),
+            imbalance=imbalance_percent(loads),
+            predicted_imbalance=plan.predicted_imbalance if plan and predicts else None,
+            split_keys=None if plan is None else plan.n_split_keys,
+            next_version=None,
+            why=plan.why or None if plan else None,
+            seconds=0.0,
+            replication=_replication(found),
+            busy_seconds=busy,
+        )
+        if self._details is None or not found.get(STATS_FIELD):
+            return epoch
+        return replace(epoch, **self._details(found[STATS_FIELD]))
+
+    def _observation(self) -> Observation:
+        self._observations.append(Observation())
+        return self._observations[-1]
+
+    def _observed(self, df: DataFrame, by: By, *, rows: bool) -> DataFrame:
+        refuse_stream("balance", df)
+        # Spark observes only what is deterministic: the partition has to be a column first.
+        place = unused_name("_place", df.columns)
+        placed = df.withColumn(place, sf.spark_partition_id())
+        key = identity(df, by)
+        counts = [
+            _distinct(key).alias("keys"),
+            _distinct(sf.xxhash64(key, place)).alias("pieces"),
+        ]
+        if rows:
+            counts.append(_rows_of_places(place, self.workers).alias("rows"))
+        return placed.observe(self._observation(), *counts).drop(place)
+
+    def _loads(self, found: dict[str, Any]) -> tuple[list[int], tuple[float, ...] | None]:
+        rows, seconds = [0] * self.workers, [0.0] * self.workers
+        if STATS_FIELD not in found:
+            for one in json.loads(found["rows"] or "[]"):
+                rows[one["item"] % self.workers] += one["count"]
+            return rows, None
+        for stats in read_stats(found[STATS_FIELD]):
+            worker = stats.worker % self.workers
+            rows[worker] += stats.rows
+            seconds[worker] += stats.seconds
+        return rows, tuple(seconds)
+
+    def _results(self, wait: float) -> dict[str, Any]:
+        if not self._found:
+            self._read(wait)
+        if self._error is not None:
+            raise self._error
+        if not self._found:
+            raise UnskewError(
+                "Loads: no action on the result has finished yet, or it had no rows. "
+                "Hint: collect(), write … first."
+            )
+        return self._found
+
+    def _read(self, wait: float) -> None:
+        """Let a thread ask Spark, which in a session of its own process answers after an action."""
+        if self._reader is None:
+            self._reader = threading.Thread(target=self._ask, name="unskew-loads", daemon=True)
+            self._reader.start()
+        self._reader.join(wait)
+        if not self._reader.is_alive():
+            self._reader = None  # through Connect Spark answers at once, maybe with nothing
+
+    def _ask(self) -> None:
+        try:
+            answers = [_answer(observation) for observation in self._observations]
+            if all(answers):
+                self._found = {name: value for answer in answers for name, value in answer.items()}
+        except Exception as error:
+            self._error = error
+
+
+def _answer(observation: Observation) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = observation.get
+    except Exception as error:
+        # Where no rows are, Spark leaves the observation out, and cannot hand over that it did.
+        if "toPyRow" not in str(error):
+            raise
+        return {"rows": None}
+    return answer
+
+
+def _distinct(column: Column) -> Column:
+    # approx_count_distinct would be a row of hundreds of columns, for which Spark makes code.
+    return sf.hll_sketch_estimate(sf.hll_sketch_agg(column, sf.lit(_SKETCH_SIZE)))
+
+
+def _rows_of_places(place: str, workers: int) -> Column:
+    # Spark's summary of frequent items counts exactly as long as all fit into it.
+    room = sf.lit(2 * workers + 64)
+    return sf.to_json(sf.call_function("approx_top_k", sf.col(place), sf.lit(workers), room))
+
+
+def _replication(found: dict[str, Any]) -> float | None:
+    if "replication" in found:
+        return float(found["replication"])
+    # Two estimates: their quotient may fall below what is possible.
+    return max(1.0, found["pieces"] / found["keys"]) if found.get("keys") else None

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from tests.spark.cluster.driver import report, sorted_rows
 
 import unskew.spark as us
-from unskew.spark.schemes import IN_TURN, PLANNED
+from unskew.spark.routing.schemes import IN_TURN, PLANNED
 
 # So that what is missing on executors is unskew, and not this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -36,16 +36,16 @@ def rows(spark: SparkSession) -> DataFrame:
 def aggregates() -> list[Column]:
     """Return all that unskew ships, each in a form that is exact."""
     return [
-        us.count().alias("n"),
-        us.sum("i").alias("sum"),
-        us.min("w").alias("min"),
-        us.max("x").alias("max"),
-        us.avg("i").alias("avg"),
+        sf.count("*").alias("n"),
+        sf.sum("i").alias("sum"),
+        sf.min("w").alias("min"),
+        sf.max("x").alias("max"),
+        sf.avg("i").alias("avg"),
         us.weighted_mean("x", "i").alias("weighted"),
-        us.variance("i").alias("variance"),
-        us.count_distinct("w").alias("distinct"),
-        us.approx_count_distinct("i").alias("about"),
-        us.collect_set("w").alias("set"),
+        sf.var_samp("i").alias("variance"),
+        sf.count_distinct("w").alias("distinct"),
+        sf.approx_count_distinct("i").alias("about"),
+        us.collect_sorted_set("w").alias("set"),
         us.top_k("w", 3).alias("top"),
         us.histogram("x", [0.0, 5.0, 10.0, 21.0]).alias("histogram"),
         us.quantiles("i", [0.0, 0.5, 1.0], k=8000).alias("quantiles"),
@@ -77,7 +77,7 @@ def show_failures(spark: SparkSession) -> None:
     grouped = us.group_by(rows(spark), "k", WORKERS, grouping="key")
     online = us.group_by(rows(spark), "k", WORKERS, grouping="partial-key")
     needy = {
-        "online": online.agg(us.count()),
+        "online": online.agg(sf.count("*").alias("count")),
         "apply": grouped.apply(us.Mean("i"), "mean double"),
         "apply_in_arrow": grouped.apply_in_arrow(whole_group, "k string"),
     }

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.spark.cluster.driver import report
 
-from unskew.spark.local_session import session
+from unskew.spark.session import session
 
 ROW_SECONDS = 0.01
 SLOW_TASK_SECONDS = 1.0

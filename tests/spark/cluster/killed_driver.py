@@ -3,8 +3,10 @@
 Arguments: the folder, and the moment, or ``end`` to run to the end.
 """
 
+import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,7 +20,7 @@ from tests.spark.cluster.driver import report, sorted_rows, work_folder
 from tests.spark.cluster.trap import wait_for
 
 import unskew.spark as us
-from unskew.spark.routing_file import Routing, RoutingFile
+from unskew.spark.plans.live_file import LiveFile
 
 WORKERS = 4
 SCHEMA = "user long, id long"
@@ -71,15 +73,15 @@ def stop_when_saved(folder: Path, moment: str) -> None:
     By then the next micro-batch has to have begun: a file that Spark has noted as seen, but not
     yet as part of a micro-batch, comes into one with the next file after a restart.
     """
-    write = RoutingFile.write
+    write = LiveFile.write
 
-    def stopping(file: RoutingFile, routing: Routing) -> None:
-        if moment == f"plan {routing.version} saved":
+    def stopping(file: LiveFile, lines: Sequence[str]) -> None:
+        if moment == f"plan {json.loads(lines[0])['version']} saved":
             wait_for(_begun(folder).exists)
             be_killed(folder)
-        write(file, routing)
+        write(file, lines)
 
-    patch.object(RoutingFile, "write", stopping).start()
+    patch.object(LiveFile, "write", stopping).start()
 
 
 def _begun(folder: Path) -> Path:
@@ -111,7 +113,7 @@ def main(spark: SparkSession, folder: Path, moment: str) -> None:
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     stream = reader.parquet(str(folder / "in"))
     grouped = us.group_by(stream, "user", WORKERS, plan_path=folder / "plans")
-    changes = grouped.agg(us.count().alias("n"), us.sum("id").alias("total"))
+    changes = grouped.agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
     writer = changes.writeStream.outputMode("update").foreachBatch(Sink(folder, moment))
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     writer.trigger(availableNow=True).start().awaitTermination()

@@ -8,15 +8,15 @@ from tests.spark.cluster.trap import Trap, trapped
 from tests.spark.cluster.trapped_totals import TrappedTotals
 
 import unskew.spark as us
-from unskew.groupings._cost_scheduler import SchedulerPhase
 from unskew.groupings.plan import Plan
-from unskew.groupings.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.proactive.scheduler import SchedulerPhase
 from unskew.sketches.cost_sketch import COST
-from unskew.spark.class_dealing import deal_by_cost
-from unskew.spark.cost_messages import Schedule, matrices_of
-from unskew.spark.keys import identity
-from unskew.spark.learning import learn_plan
-from unskew.spark.schemes import grouping_for
+from unskew.spark.columns import identity
+from unskew.spark.costs.placement import deal_by_cost
+from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.schemes import grouping_for
+from unskew.spark.worker.cost_messages import Schedule, matrices_of
 
 WORKERS = 4
 COSTS = "costs"

@@ -14,7 +14,7 @@ from tests.spark.cluster.trap import Trap, trapped, wait_for
 from tests.spark.cluster.trapped_totals import TrappedTotals
 
 import unskew.spark as us
-from unskew.spark.applying import ROCKSDB, STATE_STORE
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
 WORKERS = 4
 SCHEMA = "user long, id long"
@@ -87,7 +87,7 @@ def routed_case(spark: SparkSession) -> None:
     stream = source(spark, folder)
     turned = stream.mapInArrow(trapped(trap, turned=True), stream.schema)
     grouped = us.group_by(turned, "user", WORKERS, plan_path=folder / "plans")
-    result = grouped.agg(us.count().alias("n"), us.sum("id").alias("total"))
+    result = grouped.agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
     sink, repeated = run(result, folder, "complete", trap)
     expected = totals(all_rows(spark, folder))
     report_case("a stream that is grouped, while rows are routed", sink, expected, repeated, folder)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unskew.spark.schemes import IN_TURN, PLANNED
+from unskew.spark.routing.schemes import IN_TURN, PLANNED
 
 BATCH = [
     "wrap, while rows are routed",

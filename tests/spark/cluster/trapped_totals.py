@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tests.spark.cluster.trap import Trap
 
-from unskew.spark.aggregator import Aggregator, State
+from unskew.spark.aggregators import Aggregator, State
 
 
 class TrappedTotals(Aggregator):

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from unskew.apps.running.opened import Opened
-from unskew.spark.arrow_steps import struct_type
+from unskew.spark.steps.running import struct_type
 
 CORRUPT = "_corrupt_record"
 """The column in which Spark's readers put the text of a record that they cannot read."""

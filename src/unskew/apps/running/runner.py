@@ -22,7 +22,7 @@ from unskew.errors import InvalidParameterError
 from unskew.events import append_event
 from unskew.groupings.registry import grouping_class, make_grouping
 from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
-from unskew.spark.schemes import RUNNABLE, grouping_for
+from unskew.spark.routing.schemes import grouping_for, runnable
 
 OnStart = Callable[[str], None]
 
@@ -140,7 +140,7 @@ class Run:
                 expected = f"{fitting} ({', '.join(self.application.groupings)})"
                 raise InvalidParameterError("unskew run", "--grouping", expected, label)
             make_grouping(label, self.workers, seed=self.seed)
-            if name in RUNNABLE:
+            if name in runnable():
                 grouping_for(label, self.workers, seed=self.seed)
 
     def _run_one(

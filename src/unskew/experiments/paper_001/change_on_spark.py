@@ -44,7 +44,7 @@ def _tables(unit: Unit, seed: int) -> list[pa.Table]:
 
 
 def _work(row: "SparkRow") -> tuple[int, int, float]:
-    from unskew.spark._task import partition_number
+    from unskew.spark.worker.task import partition_number
 
     worker = partition_number() % _WORKERS
     started = time.perf_counter()

@@ -51,7 +51,7 @@ def _predicting(
 ) -> list[JobResult]:
     """Run a job a micro-batch; the predictor sees its rows and tells the next one what is hot."""
     from unskew.spark import balance
-    from unskew.spark.schemes import shuffling_plan
+    from unskew.spark.routing.schemes import shuffling_plan
 
     predictor = make_grouping(scheme, SLOTS, seed=seed)
     if not isinstance(predictor, Popularity):

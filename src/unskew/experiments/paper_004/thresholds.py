@@ -9,7 +9,7 @@ from unskew.experiments.figure import Curve, Figure, Panel, lines
 from unskew.experiments.measuring import loads_of
 from unskew.experiments.rows import Row, Rows
 from unskew.experiments.spec import SIMULATION, Experiment, Parameters, Unit
-from unskew.groupings.dynamic_key import thresholds
+from unskew.groupings.dynamic_key.dynamic_key import thresholds
 from unskew.streams import from_keys
 
 _PUBLISHED = {

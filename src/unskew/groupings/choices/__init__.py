@@ -1,0 +1,1 @@
+"""D-Choices and W-Choices: hot keys on several workers, all other keys on one of two."""

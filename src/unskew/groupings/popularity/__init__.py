@@ -1,0 +1,5 @@
+"""Popularity grouping: hot keys go round-robin over all workers, rare keys are hashed."""
+
+from unskew.groupings.popularity.popularity import Popularity
+
+__all__ = ["Popularity"]

@@ -1,0 +1,1 @@
+"""Proactive shuffle: rows scheduled by what rows of their key have cost."""

@@ -1,0 +1,1 @@
+"""Costs: what rows take, measured, and placement by it."""

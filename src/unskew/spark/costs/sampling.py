@@ -1,0 +1,161 @@
+"""Measure what rows cost on a bounded sample, before a batch is placed or mapped."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.hashing import identities
+from unskew.spark.columns import free_names, identity
+from unskew.spark.costs.placement import deal_by_cost
+from unskew.spark.costs.scheduler import CostControl, RoundReport, cost_fields, work_in
+from unskew.spark.loads import Loads
+from unskew.spark.routing.learning import sample_size
+from unskew.spark.steps.running import map_in_arrow, map_with_stats
+from unskew.spark.worker.cost_machine import ENOUGH_ROWS
+from unskew.spark.worker.cost_messages import GivenControl, Matrices, matrices_of, work_done_from
+from unskew.spark.worker.row_costs import RowCosts, RowWeights
+from unskew.spark.worker.timed_functions import (
+    WORK_DONE,
+    TimedStep,
+    measured_results_of,
+    measures_of,
+    results_of,
+)
+from unskew.spark.worker.whole_groups import MEASURED, measuring_step
+
+Call: TypeAlias = Callable[[pa.Table], object]
+
+_LARGEST_PART = 20
+_ROUNDS = 2
+
+
+def measured_costs(
+    df: DataFrame, by: list[str], workers: int, call: Call, *, seed: int
+) -> RowWeights | None:
+    """Return what rows of the keys of ``df`` cost, or None if there are too few to measure.
+
+    Runs a job that works on a sample, dealt to the workers in turn; what it returns is thrown
+    away. Cost is taken to be in proportion to rows.
+
+    Parameters
+    ----------
+    df, by
+        The rows, and their key columns.
+    workers
+        How many tasks share the sample.
+    call
+        What is to be timed, on rows of one key.
+    seed
+        Picks the sample.
+    """
+    part = part_to_learn(df.count(), workers, sample_size(workers))
+    if not part:
+        return None
+    name = free_names(df, 1)[0]
+    sample = df.withColumn(name, identity(df, by)).sample(fraction=part, seed=seed)
+    step = measuring_step(call, [*df.columns, name], by)
+    found = map_in_arrow(sample.repartition(workers), step, from_arrow_schema(MEASURED)).toArrow()
+    if not found.num_rows:
+        return None
+    rows, seconds = found["rows"].to_numpy(), found["seconds"].to_numpy()
+    return RowCosts.measured(identities(found["id"]), rows, seconds).row_weights()
+
+
+class LearnedBatch(NamedTuple):
+    """A batch whose costs are known, each row where the schedule says."""
+
+    placed: DataFrame
+    control: CostControl
+    matrices: Matrices
+    rounds: list[RoundReport]
+    """What learning took."""
+
+    def mapped(self, step: TimedStep, schema: StructType, loads: Loads | None) -> DataFrame:
+        """Return what ``step`` makes of it; if ``loads`` is to know, the work is timed."""
+        names = self.placed.columns[:-1]
+        if loads is None:
+            return map_in_arrow(self.placed, results_of(step, names), schema)
+        source = GivenControl(self.control.control())
+        work = measured_results_of(step, names, self.matrices, source)
+        report = loads.watch(self.control.workers, None).of_work(details=self._details)
+        return map_with_stats(self.placed, work, schema, report)
+
+    def _details(self, stats: str) -> dict[str, Any]:
+        job = self.control.report(work_in(stats))
+        every = [*self.rounds, job]
+        total = job._replace(
+            messages=sum(one.messages for one in every),
+            message_bytes=sum(one.message_bytes for one in every),
+        )
+        return cost_fields(total, stats)
+
+
+def learned_batch(
+    keyed: DataFrame, step: TimedStep, scheme: ProactiveShuffle, learn_rows: int | None, seed: int
+) -> LearnedBatch | None:
+    """Learn from some rows of ``keyed`` and place all of them; None if there are too few.
+
+    Parameters
+    ----------
+    keyed
+        The rows, with the identity of what their cost depends on as last column.
+    step
+        What works on them.
+    scheme
+        Whose workers and matrices these are.
+    learn_rows, seed
+        See `part_to_learn`; the seed picks them.
+    """
+    workers, matrices = scheme.workers, matrices_of(scheme)
+    part = part_to_learn(keyed.count(), workers, learn_rows)
+    if not part:
+        return None
+    control = CostControl(workers, matrices)
+    rounds = learn_costs(keyed, step, control, matrices, part, seed)
+    placed = deal_by_cost(keyed, matrices, control.control().schedule)
+    return LearnedBatch(placed, control, matrices, rounds)
+
+
+def part_to_learn(total: int, workers: int, wanted: int | None) -> float:
+    """Return the share of ``total`` rows to learn from, 0 if that would be too few.
+
+    >>> [part_to_learn(total, 8, None) for total in (1_024_000, 10_000, 100)]
+    [0.001, 0.05, 0.0]
+    """
+    size = min(ENOUGH_ROWS * workers if wanted is None else wanted, total // _LARGEST_PART)
+    return size / total if size >= _ROUNDS * workers else 0.0
+
+
+def learn_costs(
+    df: DataFrame, step: TimedStep, control: CostControl, matrices: Matrices, part: float, seed: int
+) -> list[RoundReport]:
+    """Let ``control`` learn from a ``part`` of the rows of ``df``, whose results are thrown away.
+
+    It takes two rounds of half the size: rows of the first are dealt in turn, those of the second
+    by what the first has shown. Only what shows twice is taken for the speed of a worker.
+
+    Parameters
+    ----------
+    df
+        The rows, with the identity of what their cost depends on as last column.
+    step
+        What works on them.
+    control, matrices
+        Who learns, and the matrices that it has.
+    part, seed
+        The share of the rows to learn from, and what picks them.
+    """
+    reports = []
+    for number in range(_ROUNDS):
+        sample = df.sample(fraction=part / _ROUNDS, seed=seed + number)
+        now = control.control()
+        placed = deal_by_cost(sample, matrices, now.schedule)
+        measures = measures_of(step, df.columns[:-1], matrices, GivenControl(now))
+        done = map_in_arrow(placed, measures, f"{WORK_DONE} binary").toArrow()[WORK_DONE]
+        reports.append(control.take(work_done_from(one) for one in done.to_pylist()))
+    return reports

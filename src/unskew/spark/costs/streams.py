@@ -1,0 +1,208 @@
+"""Streams that learn what rows cost while they run: `map_rows`, and online schemes by weight."""
+
+import hashlib
+import itertools
+import json
+from base64 import b64decode, b64encode
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.metrics import imbalance_percent
+from unskew.spark.costs.placement import place_by_schedule
+from unskew.spark.costs.scheduler import CostControl, cost_fields, work_in
+from unskew.spark.plans.live_file import LiveFile
+from unskew.spark.plans.saved import PlanStore, check_local_path, key_types
+from unskew.spark.steps.running import STATS_FIELD, WorkerStats, map_with_stats, read_stats
+from unskew.spark.stream.listener import follow
+from unskew.spark.stream.loop import Loop, Report
+from unskew.spark.worker.cost_messages import (
+    ControlFolder,
+    DamagedMessageError,
+    Matrices,
+    WorkDone,
+    matrices_of,
+)
+from unskew.spark.worker.key_times import WorkTimes
+from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, WeightsFolder, as_line, from_lines
+from unskew.spark.worker.timed_functions import TimedStep, measured_results_of
+
+_numbers = itertools.count(1)
+
+
+def map_stream(
+    owner: str,
+    keyed: DataFrame,
+    step: TimedStep,
+    schema: StructType,
+    *,
+    cost_by: tuple[str, ...],
+    scheme: ProactiveShuffle,
+    plan_path: str | Path,
+) -> DataFrame:
+    """Return what ``step`` makes of the stream, each micro-batch scheduled by those before.
+
+    Parameters
+    ----------
+    owner
+        Who is named in errors.
+    keyed
+        The stream, with the identity of what costs depend on as last column.
+    step, schema
+        What works on the rows, and what it gives.
+    cost_by
+        The columns that costs depend on.
+    scheme
+        Whose workers and matrices these are.
+    plan_path
+        The folder of the query.
+    """
+    folder = check_local_path(owner, "plan_path", plan_path)
+    workers, matrices = scheme.workers, matrices_of(scheme)
+    target = control_target(cost_by, key_types(keyed, list(cost_by)), workers, matrices)
+    loop = CostLoop(owner, folder, target, workers, matrices)
+    name = f"unskew-costs-{next(_numbers)}"
+    placed = place_by_schedule(keyed, workers, matrices, loop.source)
+    work = measured_results_of(step, keyed.columns[:-1], matrices, loop.source)
+    mapped = map_with_stats(placed, work, schema, name)
+    follow(keyed.sparkSession, name, loop, read_work)
+    return mapped
+
+
+def read_work(progress: Any, name: str) -> Report:
+    """Return the report of a `CostLoop` out of the progress of a query."""
+    stats = progress.observedMetrics[name][STATS_FIELD]
+    run, batch = str(progress.runId), int(progress.batchId)
+    return Report(str(progress.id), run, batch, stats=stats)
+
+
+class CostLoop(Loop[list[WorkDone]]):
+    """Learn from every micro-batch what rows cost, and put the next schedule in force.
+
+    Parameters
+    ----------
+    owner
+        Who is named in errors.
+    folder
+        The folder of the query: schedules go there, and the record of micro-batches. What is there
+        is gone on with.
+    target
+        Whom the schedules are for, see `control_target`.
+    workers, matrices
+        As for `CostControl`.
+    """
+
+    def __init__(
+        self, owner: str, folder: Path, target: str, workers: int, matrices: Matrices
+    ) -> None:
+        file = _costs_file(owner, folder, target)
+        self._control = _restored(file.read(owner), workers, matrices)
+        super().__init__(folder, file, without_file="Rows went round-robin")
+
+    @property
+    def source(self) -> ControlFolder:
+        """Where tasks find the schedule in force."""
+        return ControlFolder(self._file.pair)
+
+    def _observed(self, report: Report) -> list[WorkDone] | None:
+        done = work_in(report.stats or "")
+        return done if any(work.rows for work in done) else None
+
+    def _learn(self, report: Report, observed: list[WorkDone]) -> tuple[dict[str, Any], bool]:
+        return cost_fields(self._control.take(observed), report.stats or ""), True
+
+    def _put_in_force(self) -> None:
+        sent, remembered = self._control.control().to_bytes(), self._control.to_bytes()
+        self._file.write([b64encode(part).decode() for part in (sent, remembered)])
+
+
+def control_target(
+    cost_by: tuple[str, ...], types: tuple[str, ...], workers: int, matrices: Matrices
+) -> str:
+    """Return whom a schedule is for, in words that fit a message."""
+    rows, columns, _ = matrices.shape
+    hashes = hashlib.sha256(matrices.parameters.tobytes()).hexdigest()[:8]
+    return json.dumps(
+        {
+            "cost_by": list(cost_by),
+            "types": list(types),
+            "workers": workers,
+            "matrices": f"{rows} x {columns}, hashed by {hashes}",
+        }
+    )
+
+
+def _restored(lines: list[str] | None, workers: int, matrices: Matrices) -> CostControl:
+    """Return what the last run knew; a new control if nothing of that is there and whole."""
+    if lines is not None and len(lines) == 2:
+        with suppress(DamagedMessageError):
+            return CostControl.restored(workers, matrices, b64decode(lines[1]))
+    return CostControl(workers, matrices)
+
+
+class WeighingLoop(Loop[list[WorkerStats]]):
+    """Learn from every micro-batch what rows of its keys take, and let the next weigh them by it.
+
+    Parameters
+    ----------
+    owner
+        Who is named in errors.
+    folder
+        The folder of the query: costs go there, and the record of micro-batches. What is there is
+        gone on with.
+    target
+        Whom the costs are for, in words that fit a message.
+    workers
+        How many workers take rows.
+    """
+
+    def __init__(self, owner: str, folder: Path, target: str, workers: int) -> None:
+        file = _costs_file(owner, folder, target)
+        self._workers = workers
+        self._costs = from_lines(file.read(owner), N_SLOTS) or RowCosts.nothing(N_SLOTS)
+        super().__init__(folder, file, without_file="All rows weighed the same")
+
+    @property
+    def source(self) -> WeightsFolder:
+        """Where tasks find what rows weigh."""
+        return WeightsFolder(self._file.pair, N_SLOTS)
+
+    def _observed(self, report: Report) -> list[WorkerStats] | None:
+        stats = read_stats(report.stats)
+        return stats if any(one.rows for one in stats) else None
+
+    def _learn(self, report: Report, observed: list[WorkerStats]) -> tuple[dict[str, Any], bool]:
+        rows, busy, of_calls = np.zeros(self._workers, np.int64), *np.zeros((2, self._workers))
+        times = []
+        for one in observed:
+            rows[one.worker], busy[one.worker] = one.rows, one.seconds
+            if one.payload:
+                times.append(WorkTimes.unpacked(one.payload))
+                of_calls[one.worker] = times[-1].slot_seconds.sum(dtype=np.float64)
+        self._costs = self._costs.after(times)
+        fields = {
+            "version": report.version,
+            "rows": int(rows.sum()),
+            "loads": tuple(rows.tolist()),
+            "imbalance": imbalance_percent(of_calls),
+            "imbalance_of": "busy_seconds",
+            "predicted_imbalance": None,
+            "busy_seconds": tuple(busy.tolist()),
+        }
+        return fields, True
+
+    def _put_in_force(self) -> None:
+        self._file.write([as_line(self._costs)])
+
+
+def _costs_file(owner: str, folder: Path, target: str) -> LiveFile:
+    """Return the live file of costs in a folder that holds no plans."""
+    file = LiveFile(folder, "costs", target)
+    if PlanStore(folder).versions():
+        raise file.belongs_to(owner, "one with plans")
+    return file

@@ -1,0 +1,261 @@
+"""Map rows of unequal cost so that all workers finish together."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from unskew._validation import check_int, check_real
+from unskew.errors import InvalidParameterError
+from unskew.groupings.base import Grouping
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.registry import make_grouping
+from unskew.groupings.shuffle import Shuffle
+from unskew.spark.balance import balance
+from unskew.spark.columns import By, check_by, free_names, identity
+from unskew.spark.costs.sampling import learned_batch
+from unskew.spark.costs.streams import map_stream
+from unskew.spark.loads import Loads, refuse_stream
+from unskew.spark.routing.choosing import AUTO
+from unskew.spark.steps.running import arrow_schema, map_in_arrow, map_with_stats, struct_type
+from unskew.spark.worker.timed_functions import (
+    BatchFunction,
+    RowFunction,
+    TimedBatches,
+    TimedRows,
+    TimedStep,
+    UserFunction,
+    results_of,
+)
+
+_FOR_BATCHES = "left out for a stream, which learns while it runs"
+Schema: TypeAlias = StructType | pa.Schema | str
+
+
+def map_rows(
+    df: DataFrame,
+    function: RowFunction,
+    schema: Schema,
+    *,
+    cost_by: By,
+    workers: int,
+    grouping: str | Grouping = AUTO,
+    row_timeout: float | None = None,
+    learn_rows: int | None = None,
+    plan_path: str | Path | None = None,
+    loads: Loads | None = None,
+    seed: int = 0,
+) -> DataFrame:
+    """Return the rows that ``function`` makes of each row, the work spread by what rows cost.
+
+    The result has the same rows as a plain map, in any order. A batch first runs ``function`` on a
+    small sample of the rows, in this call, to learn what they cost; what it returns there is thrown
+    away. Then rows of like cost are spread over the workers round-robin. A stream learns while it
+    runs: each row of a micro-batch goes to the worker with the least work, as those before have
+    cost.
+
+    Parameters
+    ----------
+    df
+        The rows: a batch or a stream.
+    function
+        Takes a `pyspark.sql.Row` and returns one row (a Row, a dict or a tuple), a list or iterator
+        of rows, or None for no row. Any row may be worked on anywhere, in any order.
+    schema
+        Names and types of what it returns.
+    cost_by
+        The column, or columns, that the cost of a row depends on: a class, a length, a customer.
+    workers
+        How many partitions share the work, at least 1.
+    grouping
+        ``proactive-shuffle``, for which ``auto`` stands here, since rows and not keys are placed;
+        with parameters after a colon if need be, or an object. ``shuffle`` spreads the rows
+        round-robin and learns nothing.
+    row_timeout
+        The most seconds that a row may take; one that takes longer fails the job.
+    learn_rows
+        Rows to learn from: 128 per worker by default. Never more than a twentieth of all, and
+        where that would be less than two per worker nothing is learned and rows go round-robin.
+        Not for streams.
+    plan_path
+        For streams: a folder of the query's own, local or mounted, which the driver and all
+        executors see under this path. What was learned is kept there, and ``epochs.jsonl`` tells
+        what every micro-batch did; a query that is started again goes on with it.
+    loads
+        For batches: takes in what each worker got and took.
+    seed
+        Picks the sample, and the hash functions of a grouping that is given by name.
+
+    Raises
+    ------
+    InvalidParameterError
+        When called: an unknown column, a schema that is none, fewer than one worker …
+    UnskewError
+        When run, as the cause of Spark's error: the function raised, returned what does not fit
+        ``schema``, or took longer than ``row_timeout``. It names the function, the worker and the
+        row's ``cost_by``.
+
+    Examples
+    --------
+    ``map_rows(df, enrich, "id long, label string", cost_by="mention", workers=16)``
+    """
+    mapped = _checked("map_rows", df, function, schema, cost_by, workers, row_timeout)
+    step = TimedRows(mapped.called, df.schema, mapped.promised)
+    options = _Options(grouping, learn_rows, plan_path, loads, seed)
+    return _map(mapped, step, df, options)
+
+
+def map_batches(
+    df: DataFrame,
+    function: BatchFunction,
+    schema: Schema,
+    *,
+    cost_by: By,
+    workers: int,
+    batch_rows: int = 256,
+    grouping: str | Grouping = AUTO,
+    row_timeout: float | None = None,
+    learn_rows: int | None = None,
+    plan_path: str | Path | None = None,
+    loads: Loads | None = None,
+    seed: int = 0,
+) -> DataFrame:
+    """Return the rows that ``function`` makes of batches, the work spread by what rows cost.
+
+    As `map_rows`, for a function that works on many rows at once. A worker sorts the rows that it
+    got, so that most calls have rows of one ``cost_by``; the time of any other call is divided
+    among its rows as they are estimated so far.
+
+    Parameters
+    ----------
+    df, schema, cost_by, workers, grouping, learn_rows, plan_path, loads, seed
+        As for `map_rows`.
+    function
+        Takes a `pyarrow.RecordBatch` with the columns of ``df`` and returns a RecordBatch or Table
+        with those of ``schema``, of any number of rows. What it returns may not depend on which
+        rows come together.
+    batch_rows
+        The most rows of a call. Few make the learning exact and the balance fine, many make the
+        calls few.
+    row_timeout
+        The most seconds that a call may take for each of its rows.
+
+    Examples
+    --------
+    ``map_batches(df, score, "id long, score double", cost_by=["model", "n_tokens"], workers=16)``
+    """
+    mapped = _checked("map_batches", df, function, schema, cost_by, workers, row_timeout)
+    size = check_int("map_batches", "batch_rows", batch_rows, minimum=1)
+    step = TimedBatches(mapped.called, arrow_schema(mapped.promised), size)
+    options = _Options(grouping, learn_rows, plan_path, loads, seed)
+    return _map(mapped, step, df, options)
+
+
+class _Mapped(NamedTuple):
+    """Parameters that were found good."""
+
+    owner: str
+    called: UserFunction
+    promised: StructType
+    workers: int
+
+
+def _checked(
+    owner: str,
+    df: DataFrame,
+    function: Callable[..., Any],
+    schema: Schema,
+    cost_by: By,
+    workers: int,
+    row_timeout: float | None,
+) -> _Mapped:
+    if not callable(function):
+        raise InvalidParameterError(owner, "function", "a function", function)
+    promised = struct_type(owner, "schema", schema)
+    workers = check_int(owner, "workers", workers, minimum=1)
+    columns = check_by(df, cost_by, owner=owner, parameter="cost_by")
+    if row_timeout is not None:
+        row_timeout = check_real(owner, "row_timeout", row_timeout, above=0)
+    name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
+    return _Mapped(owner, UserFunction(function, name, columns, row_timeout), promised, workers)
+
+
+class _Options(NamedTuple):
+    """How rows are to be spread, as it was asked for."""
+
+    grouping: str | Grouping
+    learn_rows: int | None
+    plan_path: str | Path | None
+    loads: Loads | None
+    seed: int
+
+
+def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> DataFrame:
+    scheme = _scheme(mapped, options.grouping, options.seed)
+    _check_options(mapped.owner, scheme, df, options)
+    keyed = df.withColumn(free_names(df, 1)[0], identity(df, mapped.called.cost_by))
+    if options.plan_path is not None and isinstance(scheme, ProactiveShuffle):
+        return map_stream(
+            mapped.owner,
+            keyed,
+            step,
+            mapped.promised,
+            cost_by=tuple(mapped.called.cost_by),
+            scheme=scheme,
+            plan_path=options.plan_path,
+        )
+    learned = None
+    if isinstance(scheme, ProactiveShuffle):
+        learned = learned_batch(keyed, step, scheme, options.learn_rows, options.seed)
+    if learned is not None:
+        return learned.mapped(step, mapped.promised, options.loads)
+    placed = _round_robin(keyed, mapped.workers)
+    work = results_of(step, df.columns)
+    if options.loads is None:
+        return map_in_arrow(placed, work, mapped.promised)
+    report = options.loads.watch(mapped.workers, None).of_work()
+    return map_with_stats(placed, work, mapped.promised, report)
+
+
+def _round_robin(keyed: DataFrame, workers: int) -> DataFrame:
+    """Return the rows spread round-robin; a stream's have no numbers, but Spark can do it."""
+    if keyed.isStreaming:
+        return keyed.repartition(workers)
+    return balance(keyed, keyed.columns[-1], workers, grouping="shuffle")
+
+
+def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> Grouping:
+    made = (
+        make_grouping(grouping, mapped.workers, seed=seed)
+        if isinstance(grouping, str)
+        else grouping
+    )
+    if isinstance(made, Grouping) and made.chooses:
+        made = ProactiveShuffle(mapped.workers, seed=made.seed)
+    if not isinstance(made, ProactiveShuffle | Shuffle):
+        expected = "proactive-shuffle, shuffle or auto"
+        raise InvalidParameterError(mapped.owner, "grouping", expected, grouping)
+    if made.workers != mapped.workers:
+        expected = f"one for {mapped.workers} workers"
+        raise InvalidParameterError(mapped.owner, "grouping", expected, grouping)
+    return made
+
+
+def _check_options(owner: str, scheme: Grouping, df: DataFrame, options: _Options) -> None:
+    learns_in_stream = df.isStreaming and isinstance(scheme, ProactiveShuffle)
+    if options.learn_rows is not None:
+        check_int(owner, "learn_rows", options.learn_rows, minimum=1)
+        if df.isStreaming:
+            raise InvalidParameterError(owner, "learn_rows", _FOR_BATCHES, options.learn_rows)
+    if learns_in_stream and options.plan_path is None:
+        hint = "grouping='shuffle' needs none: it spreads rows round-robin and learns nothing"
+        expected = "a folder, for proactive-shuffle on a stream"
+        raise InvalidParameterError(owner, "plan_path", expected, None, hint=hint)
+    if options.plan_path is not None and not learns_in_stream:
+        expected = "left out, but for proactive-shuffle on a stream"
+        raise InvalidParameterError(owner, "plan_path", expected, str(options.plan_path))
+    if options.loads is not None:
+        refuse_stream(owner, df)

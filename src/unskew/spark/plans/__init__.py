@@ -1,0 +1,1 @@
+"""Plans on disk: saved ones, and the one that a running query follows."""

@@ -1,0 +1,304 @@
+"""Plans as files: readable JSON, versioned, never half written."""
+
+import json
+import os
+import re
+import tempfile
+import warnings
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pyspark.sql import DataFrame
+
+from unskew._validation import check_int
+from unskew.errors import InvalidParameterError, UnskewError
+from unskew.groupings.base import Grouping
+from unskew.groupings.plan import HASHED_MEMBER, Plan, refuse_inconsistent
+from unskew.scheduling import Pieces
+from unskew.spark.columns import By
+from unskew.spark.routing.expression import check_plan
+
+FORMAT = 1
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive
+_FILE_NAME = re.compile(r"plan-(\d{6,})\.json")
+
+
+class PlanFileError(UnskewError):
+    """A file that holds no plan, only a part of one, or one of a later format."""
+
+
+class DamagedPlanWarning(UserWarning):
+    """The newest plan of a store cannot be read; an older one is used."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyPlan(Plan):
+    """A plan for the key columns of a table: what it is for, and where it came from.
+
+    Parameters
+    ----------
+    by
+        The key columns, in the order in which they are hashed.
+    types
+        Types of the key columns (`key_types`); None where they are not known.
+    deal_by
+        Columns that tell the rows of a split key apart, as a sample has shown; see `balance`.
+    grouping
+        Name of the scheme that made it; its ``parameters`` beside it.
+    learned_from
+        What it was learned from, in words.
+    version
+        Number of the plan, at least 1.
+    created
+        When it was made (ISO 8601, UTC).
+
+    Examples
+    --------
+    It says in a line what it does:
+
+    >>> from unskew.groupings.plan import hashing_plan
+    >>> KeyPlan.of(hashing_plan(64, HASHED_MEMBER, 64), by="user", version=7)
+    Plan v7 for user: 64 workers, 0 keys split, predicted imbalance 0.0 %
+    """
+
+    by: tuple[str, ...] = ()
+    types: tuple[str, ...] | None = None
+    deal_by: tuple[str, ...] = ()
+    grouping: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    learned_from: str = ""
+    version: int = 1
+    created: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        *,
+        by: By,
+        types: tuple[str, ...] | None = None,
+        deal_by: tuple[str, ...] = (),
+        grouping: Grouping | None = None,
+        learned_from: str = "",
+        why: str | None = None,
+        version: int = 1,
+    ) -> Self:
+        """Return ``plan`` with what it is for; the other fields are as for the class."""
+        check_plan(plan)
+        tables = {one.name: getattr(plan, one.name) for one in fields(Plan)}
+        return cls(
+            **{**tables, "why": plan.why if why is None else why},
+            by=(by,) if isinstance(by, str) else tuple(by),
+            types=types,
+            deal_by=deal_by,
+            grouping=grouping.name if grouping else "",
+            parameters=grouping.parameters() if grouping else {},
+            learned_from=learned_from,
+            version=check_int("KeyPlan", "version", version, minimum=1),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def __repr__(self) -> str:
+        return f"Plan v{self.version} for {', '.join(self.by)}: {self.summary}"
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to ``path`` in one step: a reader sees the old file or the new one.
+
+        Parameters
+        ----------
+        path
+            A file in a folder that exists; `load_plan` reads it.
+        """
+        write_atomically(check_local_path("Plan.save", "path", path), _as_text(self))
+
+    def check_fits(
+        self, owner: str, by: By, workers: int, types: tuple[str, ...] | None = None
+    ) -> None:
+        """Raise, in the name of ``owner``, unless it is for these key columns and workers.
+
+        If both sides know the types of the key columns these must be the same: equal numbers of
+        other types have other identities.
+        """
+        wanted = (by,) if isinstance(by, str) else tuple(by)
+        if wanted != self.by:
+            expected = f"one for the key columns {', '.join(wanted)}"
+            raise InvalidParameterError(owner, "plan", expected, ", ".join(self.by))
+        if workers != self.workers:
+            raise InvalidParameterError(owner, "plan", f"one for {workers} workers", self.workers)
+        if types is not None and self.types is not None and types != self.types:
+            expected = f"one for keys of type {', '.join(types)}"
+            hint = f"it was learned for {', '.join(self.by)}; cast them, or learn anew"
+            raise InvalidParameterError(owner, "plan", expected, ", ".join(self.types), hint=hint)
+
+
+def key_types(df: DataFrame, by: By) -> tuple[str, ...]:
+    """Return the types of the key columns, as far as the identity of a key depends on them."""
+    names = [by] if isinstance(by, str) else by
+    fields = [df.schema[name] for name in names]
+    # Whether a column may be null enters the identity of keys of several columns alone.
+    several = len(fields) > 1
+    return tuple(
+        field.dataType.simpleString() + ("" if field.nullable or not several else " not null")
+        for field in fields
+    )
+
+
+def load_plan(path: str | Path) -> KeyPlan:
+    """Read a plan that `KeyPlan.save` has written.
+
+    Raises
+    ------
+    PlanFileError
+        Where there is no such file or it holds no whole plan of a known format.
+    """
+    file = check_local_path("load_plan", "path", path)
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if found["format"] != FORMAT:
+            raise PlanFileError(f"{path}: format {found['format']} is not known here, {FORMAT} is.")
+        return _from_fields(found)
+    except OSError as error:
+        raise PlanFileError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise PlanFileError(
+            f"{path}: not a whole plan ({type(error).__name__}: {error})."
+        ) from error
+
+
+class PlanStore:
+    """All plans of a job in one folder, ``plan-000001.json`` and so on; for one writer.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = check_local_path("PlanStore", "folder", folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._reported: set[str] = set()
+
+    def versions(self) -> list[int]:
+        """Return the numbers of all plan files, damaged or not, in rising order."""
+        found = (_FILE_NAME.fullmatch(file.name) for file in self.folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def path_of(self, version: int) -> Path:
+        """Return the file of a version."""
+        return self.folder / f"plan-{version:06d}.json"
+
+    def save(self, plan: Plan, *, by: By, **about: Any) -> KeyPlan:
+        """Write ``plan`` as the next version (``about`` as for `KeyPlan.of`)."""
+        version = max(self.versions(), default=0) + 1
+        numbered = KeyPlan.of(plan, by=by, version=version, **about)
+        numbered.save(self.path_of(version))
+        return numbered
+
+    def plan_of(self, version: int) -> Plan | None:
+        """Return the plan of a version; None if there is none, or none that can be read."""
+        path = self.path_of(version)
+        try:
+            return load_plan(path) if version > 0 and path.exists() else None
+        except PlanFileError:
+            return None
+
+    def latest(self) -> KeyPlan | None:
+        """Return the newest plan that can be read, None if there is none.
+
+        A newer one that cannot be read is reported once, with a `DamagedPlanWarning`.
+        """
+        for version in reversed(self.versions()):
+            try:
+                return load_plan(self.path_of(version))
+            except PlanFileError as error:
+                self._report(str(error))
+        return None
+
+    def _report(self, message: str) -> None:
+        if message not in self._reported:
+            self._reported.add(message)
+            warnings.warn(f"{message} An older plan is used.", DamagedPlanWarning, stacklevel=3)
+
+
+def _as_text(plan: KeyPlan) -> str:
+    """Return the JSON of a plan, one field per line, the tables at the end."""
+    fields = {
+        "format": FORMAT,
+        "version": plan.version,
+        "created": plan.created,
+        "workers": plan.workers,
+        "by": list(plan.by),
+        "types": list(plan.types) if plan.types else None,
+        "deal_by": list(plan.deal_by),
+        "grouping": plan.grouping,
+        "parameters": plan.parameters,
+        "learned_from": plan.learned_from,
+        "why": plan.why,
+        "predicted_loads": plan.predicted_loads.tolist(),
+        "capacity": None if plan.capacity is None else plan.capacity.tolist(),
+        "hot_keys": plan.hot_ids.view(np.int64).tolist(),
+        "piece_starts": plan.pieces.starts.tolist(),
+        "piece_workers": plan.pieces.workers.tolist(),
+        "piece_loads": plan.pieces.loads.tolist(),
+        "slot_workers": plan.slot_workers.tolist(),
+    }
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _from_fields(found: dict[str, Any]) -> KeyPlan:
+    types = found.get("types")  # older files have none
+    names = ("grouping", "parameters", "learned_from", "why", "version", "created")
+    plan = KeyPlan(
+        workers=int(found["workers"]),
+        slot_member=HASHED_MEMBER,
+        slot_workers=np.array(found["slot_workers"], np.int32),
+        hot_ids=np.array(found["hot_keys"], np.int64).view(np.uint64),
+        pieces=Pieces(
+            np.array(found["piece_starts"], np.int64),
+            np.array(found["piece_workers"], np.int32),
+            np.array(found["piece_loads"], np.float64),
+        ),
+        predicted_loads=np.array(found["predicted_loads"], np.float64),
+        capacity=None if found.get("capacity") is None else np.array(found["capacity"]),
+        by=tuple(found["by"]),
+        types=None if types is None else tuple(types),
+        deal_by=tuple(found.get("deal_by") or ()),
+        **{name: found[name] for name in names},
+    )
+    refuse_inconsistent(plan)
+    return plan
+
+
+def check_local_path(owner: str, parameter: str, path: str | Path) -> Path:
+    """Return ``path``, or raise if it is a URI, which would become a strange local folder.
+
+    >>> check_local_path("save_plan", "path", "s3://bucket/plans")
+    Traceback (most recent call last):
+    unskew.errors.InvalidParameterError: save_plan: path must be a local or mounted path, ...
+    """
+    if _URI.match(str(path)):
+        hint = "mount the storage, and give the path under which all nodes see it"
+        raise InvalidParameterError(
+            owner, parameter, "a local or mounted path", str(path), hint=hint
+        )
+    return Path(path)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new, never a part of either."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)  # a temporary file is its owner's alone; executors read plans too
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,220 @@
+"""Learn a plan from a DataFrame before it is placed."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame
+
+from unskew._validation import check_choice, check_int
+from unskew.errors import InvalidParameterError
+from unskew.groupings.base import Grouping
+from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
+from unskew.groupings.planned import PlannedGrouping
+from unskew.hashing import Ids, identities
+from unskew.scheduling import Loads
+from unskew.spark.routing.contents import MOST_DEVIATION, content_deviation, content_hash
+from unskew.spark.routing.expression import check_plan, slot_column
+from unskew.spark.worker.row_costs import RowWeights
+
+WAYS = ("sample", "pass")
+
+_FEWEST_ROWS, _ROWS_A_WORKER = 200_000, 8_000
+_FINE_SLOTS = 65_536
+
+_Planned = TypeVar("_Planned", bound=PlannedGrouping)
+
+
+class Learned(NamedTuple):
+    """A plan, and by which columns the rows of the keys that it splits can be spread."""
+
+    plan: Plan
+    deal_by: tuple[str, ...]
+    """Empty where nothing shows that some columns tell those rows apart."""
+
+
+class Sample(NamedTuple):
+    """Some of ``rows`` rows: their keys, and what is in them by the first 1, 2 … columns."""
+
+    rows: int
+    ids: Ids
+    contents: list[Ids]
+
+
+class KeyCounts(NamedTuple):
+    """What was learned of a DataFrame: rows of the heaviest keys, and of all hash slots."""
+
+    ids: Ids
+    rows: Loads
+    slot_rows: Loads
+
+    def weighted(self, costs: RowWeights | None) -> "KeyCounts":
+        """Return what the rows cost; those of other keys than the heaviest cost the mean."""
+        if costs is None:
+            return self
+        weights = costs.weights(self.ids)
+        slot_loads = self.slot_rows.copy()
+        slots = slots_of(self.ids, HASHED_MEMBER, slot_loads.size)
+        np.add.at(slot_loads, slots, self.rows * (weights - 1.0))
+        return KeyCounts(self.ids, self.rows * weights, slot_loads)
+
+
+def learn(
+    df: DataFrame,
+    identity: Column,
+    grouping: _Planned,
+    *,
+    how: str = "sample",
+    rows: int | None = None,
+    seed: int = 0,
+    costs: RowWeights | None = None,
+) -> _Planned:
+    """Let ``grouping`` learn from ``df`` and make its plan; return it.
+
+    Parameters
+    ----------
+    df
+        What is learned from; not a stream.
+    identity
+        The result of `columns.identity` for it.
+    grouping
+        A scheme that makes plans, as `schemes.grouping_for` returns it. It is changed.
+    how
+        ``sample``: a count, and then the identities of a bounded sample of the rows. ``pass``: one
+        native aggregation over all rows, whose counts are exact; it shuffles the distinct
+        identities.
+    rows
+        Size of the sample: 8,000 per worker and at least 200,000 by default, by which the load
+        of a worker is known to some 1 %.
+    seed
+        Picks the sample.
+    costs
+        What rows cost, by which the plan evens out work; without it, rows.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where ``df`` is a stream, or a parameter is none of these.
+    """
+    check_choice("learn", "how", how, WAYS)
+    refuse_stream(df)
+    if how == "pass":
+        counts = count_all(df, identity, grouping.plan.slot_workers.size)
+        grouping.learn_counts(*counts.weighted(costs))
+        return grouping.build()
+    size = sample_size(grouping.workers) if rows is None else rows
+    size = check_int("learn", "rows", size, minimum=1)
+    ids = take_sample(df, identity, size, seed).ids
+    return grouping.learn(ids, weights=_weights(ids, costs)).build()
+
+
+def learn_placing(
+    df: DataFrame,
+    identity: Column,
+    grouping: Grouping,
+    *,
+    how: str,
+    likely: Sequence[str] = (),
+    costs: RowWeights | None = None,
+    owner: str = "balance",
+) -> Learned:
+    """Return the plan of ``grouping``, which learns from ``df`` first if it has to.
+
+    Parameters
+    ----------
+    df, identity, grouping, how
+        As for `learn`; a scheme that need not learn has a plan, too.
+    likely
+        Columns that may tell the rows of a key apart; the fewest of them that do, from the first
+        on, are the ones by which to spread them. Only a sample shows it.
+    costs
+        As for `learn`.
+    owner
+        Who is named in errors.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where it was built from other identities than Spark's, or has to learn from a stream.
+    NotLearnedError
+        Where it has no plan, because it decides row by row.
+    """
+    planner = grouping.planner()
+    if planner is None:
+        return Learned(grouping.fixed_plan(), ())
+    if planner.is_built:
+        check_plan(planner.plan)
+        return Learned(planner.plan, ())
+    refuse_stream(df, owner)
+    if how == "pass":
+        return Learned(learn(df, identity, planner, how="pass", costs=costs).plan, ())
+    columns = likely if planner.splits_keys else ()
+    sample = take_sample(df, identity, sample_size(planner.workers), planner.seed, columns)
+    plan = planned(planner, sample.ids, costs)
+    return Learned(plan, telling_columns(sample, plan, columns))
+
+
+def planned(planner: PlannedGrouping, ids: Ids, costs: RowWeights | None) -> Plan:
+    """Return the plan that ``planner`` makes of a sample of all rows."""
+    return planner.learn(ids, weights=_weights(ids, costs)).build().plan
+
+
+def _weights(ids: Ids, costs: RowWeights | None) -> Loads | None:
+    return None if costs is None else costs.weights(ids)
+
+
+def telling_columns(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the fewest of ``columns``, from the first on, that spread rows evenly enough."""
+    if plan.n_split_keys:
+        for last, contents in enumerate(sample.contents, start=1):
+            deviation = content_deviation(sample.ids, contents, plan, rows=sample.rows)
+            if deviation <= MOST_DEVIATION:
+                return tuple(columns[:last])
+    return ()
+
+
+def refuse_stream(df: DataFrame, owner: str = "plan") -> None:
+    """Raise if ``df`` is a stream, of which nothing can be counted before it runs."""
+    if df.isStreaming:
+        raise InvalidParameterError(
+            owner, "df", "a batch DataFrame", "a stream", hint="give a plan that was made before"
+        )
+
+
+def sample_size(workers: int) -> int:
+    """Return how many rows show the load of each worker to some 1 %.
+
+    >>> sample_size(8), sample_size(100)
+    (200000, 800000)
+    """
+    return max(_FEWEST_ROWS, _ROWS_A_WORKER * workers)
+
+
+def take_sample(
+    df: DataFrame, identity: Column, rows: int, seed: int, columns: Sequence[str] = ()
+) -> Sample:
+    """Return the identities of about so many rows, and hashes of what is in ``columns``."""
+    total = df.count()
+    sampled = df if total <= rows else df.sample(fraction=rows / total, seed=seed)
+    room = rows + 5 * math.isqrt(rows)  # a sample is this large at most, but for bad luck
+    hashes = [content_hash(identity, columns[: last + 1]) for last in range(len(columns))]
+    named = [hashed.alias(f"content{last}") for last, hashed in enumerate(hashes)]
+    table = sampled.select(identity.alias("id"), *named).limit(room).toArrow()
+    ids, *contents = (identities(column) for column in table.columns)
+    return Sample(total, ids, contents)
+
+
+def count_all(df: DataFrame, identity: Column, n_slots: int) -> KeyCounts:
+    """Count all rows by fine hash slot, with the heaviest key of each: one job, few rows back."""
+    times = max(1, _FINE_SLOTS // n_slots)
+    keys = df.select(identity.alias("id")).groupBy("id").agg(sf.count("*").alias("rows"))
+    slots = keys.groupBy(slot_column(sf.col("id"), n_slots * times).alias("slot")).agg(
+        sf.sum("rows").alias("rows"), sf.max(sf.struct("rows", "id")).alias("top")
+    )
+    table = slots.select("slot", "rows", "top.id", sf.col("top.rows").alias("top")).toArrow()
+    table = table.sort_by("slot")  # rows come in any order; plans should not depend on it
+    slot_rows = np.zeros(n_slots)
+    np.add.at(slot_rows, table["slot"].to_numpy() // times, table["rows"].to_numpy())
+    return KeyCounts(identities(table["id"]), table["top"].to_numpy().astype(float), slot_rows)

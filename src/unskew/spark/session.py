@@ -1,0 +1,80 @@
+"""A Spark session that works on a fresh machine and stays exact when executors are lost."""
+
+import os
+import sys
+import warnings
+
+from pyspark.sql import SparkSession
+
+_PYTHON = "spark.pyspark.python"
+_DEFAULTS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+# A laptop's own host name often resolves to nothing, or to an address behind a firewall.
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def session(
+    *, master: str = "local[*]", app_name: str = "unskew", **config: object
+) -> SparkSession:
+    """Return a Spark session that works on a fresh machine; the running one if there is one.
+
+    Python workers are this Python, or what PYSPARK_PYTHON says. A session on this machine alone
+    binds to the loopback address. The web page of Spark is off unless ``spark.ui.enabled`` is
+    given. Results stay exact if executors are lost, also in versions of Spark that have to be told
+    so (4.1).
+
+    Parameters
+    ----------
+    master
+        Where to run: ``local[2]`` for two cores of this machine, or the address of a cluster.
+    app_name
+        What the session is called in logs.
+    config
+        Settings of Spark, with a double underscore for a dot or given by ``**{"spark.x": …}``;
+        they win over those made here. Of a session that runs already only SQL settings change.
+
+    Examples
+    --------
+    ``session(master="local[2]", spark__sql__shuffle__partitions=4)``
+    """
+    given = {name.replace("__", "."): value for name, value in config.items()}
+    # Spark itself would start whatever `python3` comes first on the PATH.
+    python = given.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = str(python)
+    loopback = _LOOPBACK if _is_local(master) else {}
+    settings = {**_DEFAULTS, **CHECKED, **loopback, _PYTHON: python, **given}
+    builder: SparkSession.Builder = SparkSession.builder
+    builder = builder.appName(app_name).master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, _as_text(value))
+    return builder.getOrCreate()
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith(("local[", "local-cluster["))
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
+CHECKED = {f"{_CHECKSUM}.enabled": "true", f"{_CHECKSUM}.enableFullRetryOnMismatch": "true"}
+"""The settings of Spark that make it repeat such work."""
+
+
+class LostExecutorWarning(UserWarning):
+    """Rows may be doubled or lost if an executor is lost in this session."""
+
+
+def warn_if_unchecked(spark: SparkSession) -> None:
+    """Warn where rows that are dealt in their order would not survive the loss of an executor."""
+    # Without a default of ours, which would hide that of Spark.
+    off = [name for name, on in CHECKED.items() if spark.conf.get(name) != on]
+    if off:
+        warnings.warn(
+            "unskew deals these rows in the order in which they come. If an executor is lost, rows "
+            f"may be doubled or lost, because of {', '.join(f'{name}=false' for name in off)}. "
+            "Hint: set it to true, or use us.session().",
+            LostExecutorWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,338 @@
+"""The driver's part of a stream: reports of micro-batches in, a new plan or new costs out."""
+
+import json
+import logging
+import math
+import threading
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pyspark.sql import Column, SparkSession
+
+from unskew.errors import InvalidParameterError
+from unskew.groupings.plan import Plan
+from unskew.metrics import imbalance_percent
+from unskew.spark.plans.live_file import LiveFile
+from unskew.spark.plans.saved import KeyPlan, PlanFileError, PlanStore, load_plan
+from unskew.spark.routing.expression import TABLES_TYPE, check_plan, live_tables
+from unskew.spark.steps.running import read_stats
+from unskew.spark.stream.counters import (
+    EpochCounts,
+    busy_counts,
+    expected_loads,
+    read_counts,
+    replication,
+    splits_unevenly,
+)
+from unskew.spark.stream.epochs import Epoch, append_epoch
+from unskew.spark.stream.planner import Planner
+from unskew.spark.worker.cost_messages import NO_VERSION
+
+ROUTING_TYPE = f"version bigint, tables {TABLES_TYPE}"
+"""The live file of a plan, as a Spark type."""
+
+_log = logging.getLogger("unskew.spark")
+_Observed = TypeVar("_Observed")
+
+
+class Report(NamedTuple):
+    """All that Spark hands over when a micro-batch is done."""
+
+    query: str
+    run: str
+    batch: int
+    version: int = NO_VERSION
+    """Which plan or costs rows were routed by, where work steps do not report it themselves."""
+    stats: str | None = None
+    """The report of Python work steps, as `steps.running.read_stats` reads it."""
+    places: str = ""
+    hot: str = ""
+    keys: int = 0
+    """Counters of a micro-batch that is placed by a plan, see `counters.read_counts`."""
+
+
+class Loop(ABC, Generic[_Observed]):
+    """Learn from every micro-batch, put that in force for the next ones, and on record.
+
+    Parameters
+    ----------
+    folder
+        Where the record of micro-batches goes.
+    file
+        Where tasks find what was learned.
+    without_file
+        What becomes of rows whose tasks find no whole file, for the log; None if nobody need say.
+    """
+
+    def __init__(self, folder: Path, file: LiveFile, *, without_file: str | None = None) -> None:
+        self.folder = folder
+        self._file = file
+        self._without_file = without_file
+        self._lock = threading.Lock()
+        self._look_after_files()
+        self._put_in_force()
+
+    @abstractmethod
+    def _observed(self, report: Report) -> _Observed | None:
+        """Return what is in a report, None if the micro-batch had no rows."""
+
+    @abstractmethod
+    def _learn(self, report: Report, observed: _Observed) -> tuple[dict[str, Any], bool]:
+        """Return what an `Epoch` says of a micro-batch, and whether there is something new."""
+
+    @abstractmethod
+    def _put_in_force(self) -> None:
+        """Write what is known for the tasks that start from now on."""
+
+    def take(self, report: Report) -> Epoch | None:
+        """Learn from a micro-batch and put that on record."""
+        started = time.perf_counter()
+        observed = self._observed(report)
+        if observed is None:
+            return None
+        with self._lock:
+            damaged = self._look_after_files()
+            fields, is_new = self._learn(report, observed)
+            if is_new or damaged:
+                self._put_in_force()
+            if fields["version"] == NO_VERSION and not damaged:
+                self._say_unseen()
+            epoch = Epoch(
+                query=report.query,
+                run=report.run,
+                batch=report.batch,
+                seconds=time.perf_counter() - started,
+                damaged=tuple(damaged),
+                **{"split_keys": None, "next_version": None, "why": None, **fields},
+            )
+            append_epoch(self.folder, epoch)
+        return epoch
+
+    def rest(self, run: str) -> None:
+        """Take note that a run of the query has ended."""
+
+    def _look_after_files(self) -> list[str]:
+        """Log and return the names of the files that were damaged since the last time."""
+        damaged = self._file.damaged()
+        for name in damaged:
+            _log.warning(
+                "%s was damaged. The stream goes on with what is known, written anew.", name
+            )
+        return damaged
+
+    def _say_unseen(self) -> None:
+        if self._without_file is not None:
+            _log.warning(
+                "%s: no task has found a whole file of costs in %s. Is it the same folder on the "
+                "driver and on all executors?",
+                self._without_file,
+                self.folder,
+            )
+            self._without_file = None
+
+
+class PlanLoop(Loop[EpochCounts]):
+    """Learn from every micro-batch and change the plan where that is worth it.
+
+    Parameters
+    ----------
+    folder
+        Where the plans are kept; the last one there is gone on with.
+    by
+        The key columns.
+    types
+        Their types, as `key_types` says them.
+    planner
+        Makes the plans.
+    threshold
+        By how many points of imbalance a new plan has to be better.
+    by_busy_time
+        Whether plans even out the time that keys take in work steps, as far as these report it,
+        and not rows.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where the last plan is for other key columns, other types of them or another number of
+        workers, or the scheme has learned from other identities than Spark's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        by: tuple[str, ...],
+        types: tuple[str, ...],
+        planner: Planner,
+        *,
+        threshold: float,
+        by_busy_time: bool = False,
+    ) -> None:
+        self.workers = planner.grouping.workers
+        self.planner = planner
+        self._by, self._types = by, types
+        self._threshold = threshold
+        self.by_busy_time = by_busy_time
+        self._store = PlanStore(folder)
+        latest = self._store.latest()
+        self._version = latest.version if latest else 0
+        self._plan = self._fitting(latest) if latest else planner.first_plan
+        check_plan(self._plan)
+        self._looked_at = set(self._store.versions())
+        self._runs: set[str] = set()
+        self._said_uneven = False
+        target = json.dumps({"workers": self.workers, "keys": list(by)})
+        super().__init__(self._store.folder, LiveFile(self._store.folder, "routing", target))
+
+    @property
+    def version(self) -> int:
+        """The plan that micro-batches follow which start now."""
+        return self._version
+
+    def routing_column(self, spark: SparkSession) -> Column:
+        """Return the plan in force as a column of `ROUTING_TYPE` for a query."""
+        return self._file.column(spark, ROUTING_TYPE)
+
+    def rest(self, run: str) -> None:
+        """Let go of what was learned once the last query that reports here has ended."""
+        with self._lock:
+            self._runs.discard(run)
+            if not self._runs:
+                self.planner.forget()
+
+    def _fitting(self, saved: KeyPlan) -> Plan:
+        saved.check_fits("plan_path", self._by, self.workers, self._types)
+        return saved
+
+    def _observed(self, report: Report) -> EpochCounts | None:
+        counts = read_counts(
+            report.places,
+            report.hot,
+            report.keys,
+            workers=self.workers,
+            n_slots=self.planner.n_slots,
+        )
+        return counts if counts.loads.any() else None
+
+    def _learn(self, report: Report, observed: EpochCounts) -> tuple[dict[str, Any], bool]:
+        self._runs.add(report.run)
+        followed = self._plan if report.version == self._version else None
+        busy = busy_counts(observed, read_stats(report.stats)) if self.by_busy_time else None
+        work = observed if busy is None else busy
+        why = self._replan(report, observed, work, followed)
+        fields = {
+            "version": report.version,
+            "rows": int(observed.loads.sum()),
+            "loads": tuple(observed.loads.astype(int).tolist()),
+            "imbalance": imbalance_percent(work.loads),
+            "predicted_imbalance": (
+                followed.predicted_imbalance if followed and report.version else None
+            ),
+            "split_keys": self._plan.n_split_keys,
+            "next_version": self._version if why else None,
+            "why": why,
+            "replication": replication(followed, observed) if followed else None,
+            "busy_seconds": _busy_seconds(report.stats, self.workers),
+            "imbalance_of": "rows" if work is observed else "busy_seconds",
+        }
+        return fields, why is not None
+
+    def _replan(
+        self, report: Report, counts: EpochCounts, work: EpochCounts, followed: Plan | None
+    ) -> str | None:
+        """Change the plan where ``work`` says that it is worth it; return why, or None."""
+        judged = work.loads
+        if followed and splits_unevenly(followed, counts):
+            self._say_uneven()
+            judged = expected_loads(followed, work)  # no other plan would mend that
+        actual = imbalance_percent(judged)
+        if followed and self._is_surprised(followed, actual, float(counts.loads.sum())):
+            self.planner.forget()
+        candidate = self.planner.plan_after(work, self._plan if self._version else None)
+        why = self._reason(candidate, followed, actual)
+        if why:
+            self._adopt(candidate, report, counts, why)
+        return why
+
+    def _reason(self, candidate: Plan, followed: Plan | None, actual: float) -> str | None:
+        """Say why ``candidate`` should replace the present plan, or None.
+
+        The present plan is judged by what it did. What the new one will do is what it promises
+        and, on top, what chance makes of the largest of so many loads.
+        """
+        if self._version == 0:
+            return "the first plan"
+        if followed is None:
+            return None  # the micro-batch began before the present plan was there
+        expected = candidate.predicted_imbalance + self._chance(self.planner.rows)
+        if actual - expected <= self._threshold:
+            return None
+        return f"imbalance {actual:.1f} %, of the new plan at most {expected:.1f} % is expected"
+
+    def _is_surprised(self, plan: Plan, actual: float, rows: float) -> bool:
+        """Whether a plan did worse than chance explains: what it was learned from is over."""
+        return actual > plan.predicted_imbalance + self._chance(rows) + self._threshold
+
+    def _chance(self, rows: float) -> float:
+        """Return the imbalance that so many rows have by chance alone: the largest deviation."""
+        deviation = 100.0 * math.sqrt(self.workers / rows)
+        return deviation * math.sqrt(2.0 * math.log(max(self.workers, 2)))
+
+    def _say_uneven(self) -> None:
+        if not self._said_uneven:
+            self._said_uneven = True
+            _log.warning(
+                "Rows of split keys do not spread as planned: in the columns that they are spread "
+                "by, too many are alike. Name others with deal_by, or () to leave it to chance."
+            )
+
+    def _adopt(self, plan: Plan, report: Report, counts: EpochCounts, why: str) -> None:
+        learned_from = (
+            f"query {report.query}, up to micro-batch {report.batch} "
+            f"({int(counts.loads.sum())} rows)"
+        )
+        saved = self._store.save(
+            plan,
+            by=self._by,
+            types=self._types,
+            grouping=self.planner.grouping,
+            learned_from=learned_from,
+            why=why,
+        )
+        self._plan, self._version = plan, saved.version
+        self._looked_at.add(saved.version)
+
+    def _put_in_force(self) -> None:
+        routing = {"version": self._version, "tables": live_tables(self._plan)}
+        self._file.write([json.dumps(routing, separators=(",", ":"))])
+
+    def _look_after_files(self) -> list[str]:
+        """Say which files were damaged since the last time; take up plans that others have put."""
+        damaged = super()._look_after_files()
+        for version in sorted(set(self._store.versions()) - self._looked_at):
+            self._looked_at.add(version)
+            path = self._store.path_of(version)
+            try:
+                found = load_plan(path)
+                self._plan, self._version = self._fitting(found), found.version
+            except (PlanFileError, InvalidParameterError) as error:
+                _log.warning("%s The stream goes on with plan %d.", error, self._version)
+                damaged.append(path.name)
+            else:
+                self._put_in_force()
+        return damaged
+
+
+def _busy_seconds(text: str | None, workers: int) -> tuple[float, ...] | None:
+    """Return the seconds of each worker; a worker that ran twice was busy twice.
+
+    >>> _busy_seconds('[{"worker": 1, "rows": 7, "seconds": 0.5}]', 2)
+    (0.0, 0.5)
+    """
+    if text is None:
+        return None
+    seconds = [0.0] * workers
+    for one in json.loads(text):
+        seconds[one["worker"] % workers] += one["seconds"]
+    return tuple(seconds)

@@ -1,0 +1,211 @@
+"""Place the rows of a stream by what is learned, and changed, while the query runs."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspark.sql.functions as sf
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+
+from unskew.groupings.base import Grouping
+from unskew.hashing import Ids
+from unskew.spark.columns import By, free_names, identity
+from unskew.spark.costs.streams import WeighingLoop
+from unskew.spark.plans.saved import check_local_path, key_types
+from unskew.spark.routing.contents import content_position, likely_columns
+from unskew.spark.routing.expression import slot_column, with_planned_worker
+from unskew.spark.routing.online import Router, routed_column
+from unskew.spark.routing.placing import check_deal_by
+from unskew.spark.session import warn_if_unchecked
+from unskew.spark.steps.running import STATS_FIELD
+from unskew.spark.stream.counters import hot_counts, place_column, place_counts
+from unskew.spark.stream.listener import WORK_SUFFIX, follow
+from unskew.spark.stream.loop import PlanLoop, Report
+from unskew.spark.stream.planner import Planner
+from unskew.spark.worker.cost_messages import NO_VERSION
+from unskew.spark.worker.key_times import Timing
+from unskew.spark.worker.row_costs import N_SLOTS, WeightsFolder
+
+
+class PlacedStream(NamedTuple):
+    """A stream whose rows are placed, and where to tell what its workers did."""
+
+    df: DataFrame
+    work_observation: str
+    """The name to `observe` under, as the text column ``busy``, what work steps measured."""
+    timing: Timing | None = None
+    """How work steps are to time the keys, if rows are placed by that; the last column of ``df``
+    has their identities then."""
+
+
+_SEED = 1
+_FEWEST_KEYS, _MOST_KEYS_REPORTED = 64, 2048
+_numbers = itertools.count(1)
+
+
+def place_stream(
+    df: DataFrame,
+    by: list[str],
+    scheme: Grouping,
+    *,
+    owner: str,
+    plan_path: str | Path,
+    threshold: float = 2.0,
+    deal_by: By | None = None,
+    by_busy_time: bool = False,
+) -> PlacedStream:
+    """Place a stream as `balance_stream` does, for operators that time their own work.
+
+    ``by`` are checked key columns, and ``scheme`` is what `schemes.grouping_for` returns. Where
+    rows are to be placed ``by_busy_time``, they have the identity of their key as one more column, the
+    last one, and the payload of a work step has to report what its keys took. Only then may the
+    scheme be one that decides row by row: without costs it has nothing to learn.
+    """
+    folder = check_local_path(owner, "plan_path", plan_path)
+    if by_busy_time and scheme.spark == "online":
+        return _weighed_stream(df, by, scheme, owner=owner, folder=folder)
+    planner = Planner(owner, scheme)
+    position = _position(df, by, check_deal_by(df, deal_by, owner=owner))
+    loop = PlanLoop(
+        folder,
+        tuple(by),
+        key_types(df, by),
+        planner,
+        threshold=threshold,
+        by_busy_time=by_busy_time,
+    )
+    name = f"unskew-{next(_numbers)}"
+    placed = _observed_and_placed(df, by, position, loop, name)
+    follow(df.sparkSession, name, loop)
+    timing = Timing(placed.columns[-1], planner.n_slots, planner.n_hot) if by_busy_time else None
+    return PlacedStream(placed, f"{name}{WORK_SUFFIX}", timing)
+
+
+def _position(df: DataFrame, by: list[str], chosen: list[str] | None) -> Column:
+    """Return where in [0, 2³²) a row falls (bigint), by which rows of split keys are spread."""
+    columns = likely_columns(df, by) if chosen is None else chosen
+    if columns:
+        return content_position(identity(df, by), columns)
+    warn_if_unchecked(df.sparkSession)
+    # Spark gives every micro-batch another seed and compiles all code around it anew.
+    return sf.floor(sf.rand(_SEED) * sf.lit(float(1 << 32)))
+
+
+def _observed_and_placed(
+    df: DataFrame, by: list[str], position: Column, loop: PlanLoop, name: str
+) -> DataFrame:
+    names = free_names(df, 7)
+    plan, tables, key, planned, worker, place, version = names
+    # The plan stands in one place only: Spark would plan each mention of the subquery by itself.
+    routing = loop.routing_column(df.sparkSession)
+    prepared = df.withColumns({key: identity(df, by), plan: routing}).withColumns(
+        {
+            tables: sf.col(plan)["tables"],
+            version: sf.coalesce(sf.col(plan)["version"], sf.lit(NO_VERSION).cast("bigint")),
+        }
+    )
+    routed = with_planned_worker(prepared, planned, tables=tables, identity=key, position=position)
+    # Not one whole file: place by hash, which needs no plan.
+    placed = sf.coalesce(sf.col(planned), slot_column(sf.col(key), loop.workers))
+    observed = (
+        routed.withColumn(worker, placed)
+        .withColumn(place, place_column(sf.col(worker), sf.col(key), loop.planner.n_slots))
+        .drop(plan, tables, planned, f"{planned}_code", f"{planned}_entry")
+        .observe(name, *_reported(loop, key=key, place=place, version=version))
+    )
+    ready = observed.drop(place, version, *([] if loop.by_busy_time else [key]))
+    return ready.repartitionById(loop.workers, sf.col(worker)).drop(worker)
+
+
+def _reported(loop: PlanLoop, *, key: str, place: str, version: str) -> list[Column]:
+    """Return what a micro-batch tells the driver, as `plan_listener` reads it."""
+    return [
+        place_counts(place, loop.workers, loop.planner.n_slots).alias("places"),
+        hot_counts(key, loop.planner.n_hot).alias("hot"),
+        sf.approx_count_distinct(key).alias("keys"),
+        sf.max(version).alias("version"),
+    ]
+
+
+def _weighed_stream(
+    df: DataFrame, by: list[str], scheme: Grouping, *, owner: str, folder: Path
+) -> PlacedStream:
+    """Return the stream with its rows placed by ``scheme``, which evens out work instead of rows.
+
+    Each micro-batch reports what its keys took; tasks that route rows read what was learned of
+    that when they start.
+
+    Parameters
+    ----------
+    df, by
+        The stream, and its key columns.
+    scheme
+        A grouping that decides row by row and can weigh rows.
+    owner
+        Who is named in errors.
+    folder
+        A folder of the query's own, which the driver and all executors see under one path.
+    """
+    workers = scheme.workers
+    loop = WeighingLoop(owner, folder, _costs_target(by, key_types(df, by), workers), workers)
+    name = f"unskew-weights-{next(_numbers)}"
+    key, code = free_names(df, 2)
+    warn_if_unchecked(df.sparkSession)
+    coded = df.withColumn(key, identity(df, by)).withColumn(
+        code, version_and_worker(sf.col(key), scheme, loop.source)
+    )
+    # The least: a task that found no file shows.
+    version = sf.expr(f"min({code} div {workers}) + {NO_VERSION}").alias("version")
+    worker = (sf.col(code) % workers).cast("int")
+    placed = coded.observe(name, version).repartitionById(workers, worker).drop(code)
+    follow(df.sparkSession, name, loop, read_weighed)
+    reported = max(_FEWEST_KEYS, _MOST_KEYS_REPORTED // workers)
+    return PlacedStream(placed, f"{name}{WORK_SUFFIX}", Timing(key, N_SLOTS, reported))
+
+
+def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFolder) -> Column:
+    """Return a number (bigint) of each row that says its worker and which costs it was weighed by.
+
+    Its remainder by the number of workers is the worker. The quotient is the version of the costs,
+    counted from `NO_VERSION`: 0 where a task has found none.
+
+    Parameters
+    ----------
+    identity
+        A column of its own, as for `routed_column`.
+    grouping
+        Any grouping that routes identities by weight; each task has a copy.
+    source
+        Where a task finds out what rows weigh when it starts.
+    """
+
+    def start() -> Router:
+        own, known = grouping.for_source(0, 1), source.read()
+        version = NO_VERSION if known is None else known.version
+        costs = None if known is None else known.row_weights()
+
+        def choose(ids: Ids) -> NDArray[np.int64]:
+            chosen = own.route_many(ids, weights=None if costs is None else costs.weights(ids))
+            return chosen + np.int64((version - NO_VERSION) * own.workers)
+
+        return choose
+
+    return routed_column(identity, start, "bigint")
+
+
+def read_weighed(progress: Any, name: str) -> Report | None:
+    """Return what a `WeighingLoop` takes out of the progress of a query; None if it had no rows."""
+    version = progress.observedMetrics[name]["version"]
+    work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
+    if version is None or work is None:
+        return None
+    query, run, batch = str(progress.id), str(progress.runId), int(progress.batchId)
+    return Report(query, run, batch, int(version), work[STATS_FIELD])
+
+
+def _costs_target(by: list[str], types: tuple[str, ...], workers: int) -> str:
+    """Return whom costs are for, in words that fit a message."""
+    return json.dumps({"keys": by, "types": list(types), "workers": workers})
