@@ -1,10 +1,8 @@
 """All groupings by name: a new scheme is one file and one line here."""
 
-import inspect
-from collections.abc import Collection
 from typing import Any
 
-from unskew.errors import InvalidParameterError, UnknownNameError
+from unskew.errors import UnknownNameError
 from unskew.groupings.auto import Auto
 from unskew.groupings.base import Grouping
 from unskew.groupings.d_choices import DChoices
@@ -25,6 +23,7 @@ from unskew.groupings.single import Single
 from unskew.groupings.universal import Universal
 from unskew.groupings.w_choices import WChoices
 from unskew.groupings.wrap import Wrap
+from unskew.specs import Parameter, parameters_of, parse_parameters, split_spec
 
 GROUPINGS: dict[str, type[Grouping]] = {
     scheme.name: scheme
@@ -64,18 +63,18 @@ def grouping_class(name: str) -> type[Grouping]:
         raise UnknownNameError("grouping", name, GROUPINGS) from None
 
 
+def grouping_parameters(scheme: type[Grouping]) -> dict[str, Parameter]:
+    """Return the parameters of ``scheme`` that a spec may set: all but ``workers``."""
+    return parameters_of(scheme, without=("workers",))
+
+
 def default_parameters(scheme: type[Grouping]) -> dict[str, Any]:
     """Return the parameters of ``scheme`` with their defaults, without ``workers``.
 
     >>> default_parameters(Shuffle)
     {'seed': 0}
     """
-    signature = inspect.signature(scheme.__init__).parameters
-    return {
-        name: parameter.default
-        for name, parameter in signature.items()
-        if name not in ("self", "workers")
-    }
+    return {name: known.default for name, known in grouping_parameters(scheme).items()}
 
 
 def make_grouping(spec: str, workers: int, *, seed: int = 0) -> Grouping:
@@ -84,38 +83,10 @@ def make_grouping(spec: str, workers: int, *, seed: int = 0) -> Grouping:
     >>> make_grouping("partial-key:choices=3,load=global", 10, seed=1)
     PartialKey(10, choices=3, load='global', probe_every=10000, distinct=False, hashes='mixed',
                seed=1)
+    >>> make_grouping("dynamic-key:expected_keys=10k", 4).expected_keys
+    10000
     """
-    name, _, rest = spec.partition(":")
-    scheme = grouping_class(name.strip())
-    given = given_parameters(name, rest, default_parameters(scheme))
+    name, parameters = split_spec(spec)
+    scheme = grouping_class(name)
+    given = parse_parameters(name, parameters, grouping_parameters(scheme))
     return scheme(workers, **{"seed": seed, **given})
-
-
-def given_parameters(owner: str, text: str, valid: Collection[str]) -> dict[str, Any]:
-    """Return what ``name=value`` pairs, with commas between them, set; all names are ``valid``.
-
-    >>> given_parameters("wrap", "decay=0.5, seed=1", ["decay", "seed"])
-    {'decay': 0.5, 'seed': 1}
-    """
-    given: dict[str, Any] = {}
-    for assignment in filter(None, (part.strip() for part in text.split(","))):
-        parameter, equals, value = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            raise InvalidParameterError(owner, "parameters", "name=value pairs", assignment)
-        if parameter not in valid:
-            raise UnknownNameError(f"parameter of {owner}", parameter, valid)
-        given[parameter] = _read_value(value)
-    return given
-
-
-def _read_value(text: str) -> bool | int | float | str | None:
-    """Read a value as a person writes it: ``3``, ``0.1``, ``true``, ``none`` or a word."""
-    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text

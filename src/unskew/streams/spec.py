@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any
 from urllib.parse import unquote
 
 from unskew.errors import InvalidParameterError, UnknownNameError
-from unskew.streams._numbers import parse_real, parse_whole
+from unskew.specs import Parameter, parameters_of, parse_parameters, split_spec
 from unskew.streams.base import Stream
 from unskew.streams.costs import with_costs
 from unskew.streams.countries import countries, countries_half
@@ -31,13 +31,6 @@ _FILE_OPTIONS = re.compile(r"(\w+=[^&]*(&\w+=[^&]*)*)?")
 _MARKUP = re.compile(r" \[\d\]|``")
 
 
-class Parameter(NamedTuple):
-    """The type of a parameter and what it is where a spec does not say."""
-
-    kind: type
-    default: Any
-
-
 @dataclass(frozen=True)
 class StreamInfo:
     """A stream that can be asked for by name, and what to say about it."""
@@ -54,23 +47,13 @@ class StreamInfo:
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Every parameter that a spec may set."""
-        own = _parameters_of(self.make)
-        # What stands before the parameters, what beside the spec, and what no grouping takes.
-        for word in ("path", "seed", "with_nulls"):
-            own.pop(word, None)
+        # A path stands before the parameters, the seed beside the spec; no grouping takes nulls.
+        own = parameters_of(self.make, without=("path", "seed", "with_nulls"))
         if self.takes_costs:
-            costs = _parameters_of(with_costs)
+            costs = parameters_of(with_costs)
             own |= {word: costs[name] for name, word in _COST_WORDS.items()}
-            own["costs"] = Parameter(int, None)
+            own["costs"] = Parameter(int)
         return own
-
-
-def _parameters_of(function: Callable[..., Stream]) -> dict[str, Parameter]:
-    hints = get_type_hints(function)
-    return {
-        name: Parameter(next(iter(get_args(hints[name]) or [hints[name]])), parameter.default)
-        for name, parameter in inspect.signature(function).parameters.items()
-    }
 
 
 STREAMS = {
@@ -122,15 +105,15 @@ def parse_stream(spec: str, *, seed: int = 0) -> Stream:
     """
     if not isinstance(spec, str):
         raise InvalidParameterError("parse_stream", "spec", "text such as 'zipf:keys=1000'", spec)
-    name, _, rest = spec.strip().partition(":")
+    name, rest = split_spec(spec)
     if name in ALIASES:
-        name, _, start = ALIASES[name].partition(":")
+        name, start = split_spec(ALIASES[name])
         rest = f"{start},{rest}" if rest else start
     if name not in STREAMS:
         raise UnknownNameError("stream", name, [*STREAMS, *ALIASES])
     if name == "file":
         return _parse_file(rest)
-    return _make_drawn(name, _parse_values(name, rest, ","), seed)
+    return _make_drawn(name, _parse_parameters(name, rest, ","), seed)
 
 
 def _parse_file(rest: str) -> Stream:
@@ -139,7 +122,7 @@ def _parse_file(rest: str) -> Stream:
         path, options = rest, ""
     if not path:
         raise InvalidParameterError("file", "path", "a path, as in file:PATH?key=COLUMN", path)
-    columns = _parse_values("file", options, "&")
+    columns = _parse_parameters("file", options, "&")
     named: dict[str, Any] = {word: unquote(name) for word, name in columns.items()}
     return file(path, **named)
 
@@ -159,27 +142,10 @@ def _make_drawn(name: str, values: dict[str, Any], seed: int) -> Stream:
         raise InvalidParameterError(name, word, error.expected, error.got) from None
 
 
-def _parse_values(owner: str, text: str, separator: str) -> dict[str, Any]:
-    valid = STREAMS[owner].parameters
-    values: dict[str, Any] = {}
-    for piece in text.split(separator) if text.strip() else []:
-        word, equals, value = (part.strip() for part in piece.partition("="))
-        if not equals:
-            raise InvalidParameterError(owner, "parameters", "written name=value", piece)
-        if word == "seed":
-            hint = "--seed on the command line, parse_stream(spec, seed=…) in Python"
-            raise InvalidParameterError(owner, word, "given beside the spec", piece, hint=hint)
-        if word not in valid:
-            raise UnknownNameError(f"parameter of {owner}", word, valid)
-        if word in values:
-            raise InvalidParameterError(owner, word, "given once", piece)
-        values[word] = _parse_value(owner, word, value, valid[word].kind)
-    return values
-
-
-def _parse_value(owner: str, word: str, text: str, kind: type) -> Any:
-    if kind is int:
-        return parse_whole(owner, word, text)
-    if kind is float:
-        return parse_real(owner, word, text)
-    return text
+def _parse_parameters(owner: str, text: str, separator: str) -> dict[str, Any]:
+    if seed := re.search(rf"(?<![^{separator}])\s*seed\s*=[^{separator}]*", text):
+        hint = "--seed on the command line, parse_stream(spec, seed=…) in Python"
+        raise InvalidParameterError(
+            owner, "seed", "given beside the spec", seed[0].strip(), hint=hint
+        )
+    return parse_parameters(owner, text, STREAMS[owner].parameters, separator=separator)
