@@ -4,7 +4,7 @@ from typing import Any
 
 from unskew.dashboard.shown_text import shown_text
 from unskew.dashboard.worker_view import worker_view
-from unskew.events import BatchEvent, HotKey
+from unskew.events import Epoch, HotKey
 from unskew.metrics import stddev_of_percent
 
 MOST_HOT_KEYS = 10
@@ -14,7 +14,7 @@ Frame = dict[str, Any]
 """What `frame_of` returns; ready for JSON, of bounded size. ``docs/dashboard.md`` lists it."""
 
 
-def frame_of(event: BatchEvent, *, sequence: int, step: int) -> Frame:
+def frame_of(event: Epoch, *, sequence: int, step: int) -> Frame:
     """Return what is shown of ``event``.
 
     Parameters
@@ -28,7 +28,7 @@ def frame_of(event: BatchEvent, *, sequence: int, step: int) -> Frame:
 
     Examples
     --------
-    >>> event = BatchEvent(
+    >>> event = Epoch(
     ...     grouping="key", query="counts", run="1", batch=7, started=0.0, seconds=2.0,
     ...     rows=4, loads=(3, 1), imbalance=50.0,
     ... )
@@ -44,7 +44,7 @@ def frame_of(event: BatchEvent, *, sequence: int, step: int) -> Frame:
         "started": event.started,
         "seconds": event.seconds,
         "rows": event.rows,
-        "rows_per_second": event.rows / event.seconds if event.seconds > 0 else None,
+        "rows_per_second": event.rows_per_second,
         "imbalance": event.imbalance if placed else None,
         "predicted_imbalance": event.predicted_imbalance,
         "imbalance_of": event.imbalance_of,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from unskew.events import BatchEvent
+from unskew.events import Epoch
 from unskew.metrics import stddev
 from unskew.reports.latencies import Waits, quantile
 from unskew.reports.measurement import to_plain
@@ -14,7 +14,7 @@ from unskew.reports.measurement import to_plain
 class MeasuredBatch(NamedTuple):
     """A micro-batch, and what its event does not tell."""
 
-    event: BatchEvent
+    epoch: Epoch
     waits: Waits
     keys: int
     """Distinct keys, an estimate."""
@@ -40,7 +40,7 @@ class GroupingRun:
 
     Examples
     --------
-    >>> event = BatchEvent(
+    >>> event = Epoch(
     ...     grouping="key", query="q", run="r", batch=0, started=0.0, seconds=2.0, rows=40,
     ...     loads=(30, 10), imbalance=50.0)
     >>> run = GroupingRun("key", [MeasuredBatch(event, Waits(2.0, 2.0, 40), keys=9, held=9)])
@@ -61,12 +61,12 @@ class GroupingRun:
     @property
     def rows(self) -> int:
         """Rows that were measured."""
-        return sum(each.event.rows for each in self.measured)
+        return sum(each.epoch.rows for each in self.measured)
 
     @property
     def seconds(self) -> float:
         """What the measured micro-batches took."""
-        return sum(each.event.seconds for each in self.measured)
+        return sum(each.epoch.seconds or 0.0 for each in self.measured)
 
     @property
     def rows_per_second(self) -> float:
@@ -105,7 +105,7 @@ class GroupingRun:
     @property
     def dead_letters(self) -> int:
         """Records that were put aside, those of the warm-up among them."""
-        return sum(each.event.dead_letters for each in self.batches)
+        return sum(each.epoch.dead_letters for each in self.batches)
 
     def latency(self, share: float) -> float:
         """Return the wait in seconds that this share of the rows did not exceed."""
@@ -128,7 +128,7 @@ class GroupingRun:
             "replication": self.replication,
             "memory": self.memory,
             "loads": self.loads,
-            "batch_seconds": [each.event.seconds for each in self.measured],
+            "batch_seconds": [each.epoch.seconds for each in self.measured],
             "dead_letters": self.dead_letters,
             "notes": list(self.notes),
         }
@@ -137,4 +137,4 @@ class GroupingRun:
 
     def _loads(self) -> Iterator[tuple[int, ...]]:
         """Return the rows of workers, where they were counted."""
-        return (each.event.loads for each in self.measured if each.event.loads)
+        return (each.epoch.loads for each in self.measured if each.epoch.loads)

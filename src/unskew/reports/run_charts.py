@@ -36,7 +36,7 @@ def batch_time_chart(runs: Sequence[GroupingRun]) -> Any:
                 "mode": "lines+markers",
                 "name": run.label,
                 "x": list(range(len(run.batches))),
-                "y": [batch.event.seconds for batch in run.batches],
+                "y": [batch.epoch.seconds for batch in run.batches],
                 "line": line_style(number),
                 "hovertemplate": "micro-batch %{x}: %{y:.3~g} s",
             }

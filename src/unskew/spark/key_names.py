@@ -4,7 +4,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 
 from unskew.errors import InvalidParameterError
-from unskew.events.batch_event import MOST_KEY_CHARACTERS
+from unskew.events import MOST_KEY_CHARACTERS
 from unskew.spark.keys import identity
 
 _MOST_KEYS = 100_000
