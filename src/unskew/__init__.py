@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from unskew.groupings.w_choices import WChoices
     from unskew.groupings.wrap import Wrap
     from unskew.simulator.loads import simulate
-    from unskew.simulator.queue_result import QueueResult
     from unskew.simulator.queueing import simulate_queue
-    from unskew.simulator.result import SimulationResult
+    from unskew.simulator.results import QueueResult, SimulationResult
     from unskew.streams import (
         countries,
         countries_half,
@@ -109,9 +108,9 @@ _MODULES = {
     "PartialKey": "unskew.groupings.partial_key",
     "Popularity": "unskew.groupings.popularity",
     "ProactiveShuffle": "unskew.groupings.proactive_shuffle",
-    "QueueResult": "unskew.simulator.queue_result",
+    "QueueResult": "unskew.simulator.results",
     "Shuffle": "unskew.groupings.shuffle",
-    "SimulationResult": "unskew.simulator.result",
+    "SimulationResult": "unskew.simulator.results",
     "Single": "unskew.groupings.single",
     "TwoChoices": "unskew.groupings.potc",
     "Universal": "unskew.groupings.universal",

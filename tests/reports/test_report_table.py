@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from unskew.reports.columns import LOAD_COLUMNS
 from unskew.reports.measurement import Measurement, to_plain
 from unskew.reports.numbers import count_text, real_text
-from unskew.simulator.result import SimulationResult
+from unskew.simulator.results import SimulationResult
 
 RESULT = SimulationResult(
     grouping="key",

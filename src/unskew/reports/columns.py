@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from unskew.reports.measurement import Measurement
 from unskew.reports.numbers import count_text, real_text, replication_text
-from unskew.simulator.queue_result import QueueResult
+from unskew.simulator.results import QueueResult
 
 UNKNOWN = "–"
 

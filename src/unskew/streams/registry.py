@@ -1,4 +1,4 @@
-"""Streams by name: the text ``zipf:keys=1000,exponent=1.2`` and what it stands for."""
+"""Streams by name: make the stream that ``zipf:keys=1000,exponent=1.2`` describes."""
 
 import inspect
 import re
