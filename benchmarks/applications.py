@@ -22,7 +22,7 @@ from unskew.apps.running.run_session import run_session
 from unskew.apps.running.runner import Run
 from unskew.apps.running.sinks import parse_sink
 from unskew.reports.grouping_run import GroupingRun
-from unskew.reports.numbers import real_text, replication_text
+from unskew.reports.tables import real_text, replication_text
 
 APPLICATIONS = {"wordcount": "words", "vwap": "purchases", "roads": "flights"}
 """One a built-in set."""

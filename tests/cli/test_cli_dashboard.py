@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_cli_errors import Capture, complaint
 from tests.dashboard.dashboard_cases import event
 
-from unskew.dashboard.sockets import open_socket
+from unskew.dashboard.serving import open_socket
 from unskew.events import EVENTS_FILE, append_epoch, line_of
 
 DASHBOARD = [sys.executable, "-m", "unskew", "dashboard", "--no-browser", "--port", "0"]

@@ -16,12 +16,11 @@ from urllib.request import urlopen
 import pytest
 from tests.dashboard.dashboard_cases import event
 
-from unskew.dashboard import sockets
+from unskew.dashboard import serving
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.following import FolderFollower, serve_folder
 from unskew.dashboard.model import RunModel
-from unskew.dashboard.serving import DashboardServer
-from unskew.dashboard.sockets import BusyPortError, open_socket
+from unskew.dashboard.serving import BusyPortError, DashboardServer, open_socket
 from unskew.errors import InvalidParameterError
 from unskew.events import EVENTS_FILE, RunRecordError, append_epoch, line_of, record
 
@@ -104,7 +103,7 @@ def test_where_no_port_was_asked_for_the_next_one_is_taken_and_said(
 ) -> None:
     with open_socket("127.0.0.1", 0) as taken:
         first = taken.getsockname()[1]
-        monkeypatch.setattr(sockets, "FIRST_PORT", first)
+        monkeypatch.setattr(serving, "FIRST_PORT", first)
         with open_socket("127.0.0.1", None) as found:
             assert found.getsockname()[1] != first
 

@@ -5,9 +5,8 @@ import math
 import pytest
 
 from unskew.events import Epoch
-from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
-from unskew.reports.latencies import Waits, quantile, share_within
-from unskew.reports.run_page import render_run
+from unskew.reports.grouping_run import GroupingRun, MeasuredBatch, Waits, quantile, share_within
+from unskew.reports.page import render_run
 
 
 def batch(

@@ -22,7 +22,7 @@ from tests.spark.stream_cases import (
 )
 
 import unskew.spark as us
-from unskew.dashboard.sockets import open_socket
+from unskew.dashboard.serving import open_socket
 from unskew.errors import InvalidParameterError
 from unskew.events import BatchEvent, read_events
 from unskew.spark import watching

@@ -13,9 +13,8 @@ from rich.table import Table
 
 from unskew.cli._tables import new_table
 from unskew.events import Epoch, HotKey
-from unskew.reports.columns import UNKNOWN
 from unskew.reports.grouping_run import MeasuredBatch
-from unskew.reports.numbers import count_text, real_text, replication_text
+from unskew.reports.tables import UNKNOWN, count_text, real_text, replication_text
 
 _ROWS_SHOWN = 12
 _KEYS_SHOWN = 3

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
+from unskew.dashboard.serving import Closeable
 from unskew.events import Epoch, HotKey
 from unskew.groupings.base import Grouping
 from unskew.groupings.plan import Plan

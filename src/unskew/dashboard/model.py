@@ -4,9 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from unskew.dashboard.frame import Frame, frame_of
-from unskew.dashboard.shown_text import shown_text
-from unskew.dashboard.worker_view import MOST_BARS
+from unskew.dashboard.frame import MOST_BARS, Frame, frame_of, shown_text
 from unskew.events import Epoch
 
 MOST_GROUPINGS = 12

@@ -7,12 +7,11 @@ from pyspark.sql import DataFrame
 from unskew._validation import check_choice, check_int
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.diagnosis import diagnose as diagnose_profile
-from unskew.advisor.predict import WHOLE_WRAP
-from unskew.advisor.works import MERGE, check_work
+from unskew.advisor.predict import MERGE, WHOLE_WRAP, check_work
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.groupings.registry import make_grouping
-from unskew.reports.diagnosis_text import diagnosis_html, diagnosis_text
+from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
 from unskew.spark.key_counting import profile_pass, profile_sample
 from unskew.spark.key_drift import drift_over
 from unskew.spark.keys import By, check_by

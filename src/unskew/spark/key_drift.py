@@ -6,9 +6,9 @@ import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql.types import DateType, NumericType, TimestampNTZType, TimestampType
 
-from unskew.advisor.counts import Counts
 from unskew.advisor.drift import HOT_KEYS, WINDOWS, Drift, drift_between
-from unskew.advisor.drift import Window as Stretch
+from unskew.advisor.drift import DriftWindow as Stretch
+from unskew.advisor.key_counts import KeyCounts
 from unskew.errors import InvalidParameterError
 from unskew.hashing import identities
 from unskew.spark.keys import By, identity, quoted
@@ -87,5 +87,5 @@ def _stretches(table: pa.Table) -> list[Stretch]:
         ids = identities(known["id"])
         order = np.argsort(ids)
         rows = known["rows"].to_numpy().astype(np.float64)[order]
-        stretches.append(Stretch(Counts(ids[order], rows, np.empty(0)), total))
+        stretches.append(Stretch(KeyCounts(ids[order], rows, np.empty(0)), total))
     return stretches

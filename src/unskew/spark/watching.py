@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
-from unskew.dashboard.serving import DashboardServer
+from unskew.dashboard.serving import Closeable, DashboardServer
 from unskew.errors import InvalidParameterError
 from unskew.events import append_event
 from unskew.spark.key_names import key_names

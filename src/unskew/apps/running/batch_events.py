@@ -15,8 +15,7 @@ from unskew.apps.running.opened import Arrivals
 from unskew.apps.running.records import DEAD_LETTERS
 from unskew.events import Epoch, HotKey
 from unskew.metrics import imbalance_percent
-from unskew.reports.grouping_run import MeasuredBatch
-from unskew.reports.latencies import Waits
+from unskew.reports.grouping_run import MeasuredBatch, Waits
 
 OBSERVED = "unskew_run"
 """Under which name micro-batches report the rows of each worker."""
