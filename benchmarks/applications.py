@@ -22,7 +22,7 @@ from unskew.apps.running.run_session import run_session
 from unskew.apps.running.runner import Run
 from unskew.apps.running.sinks import parse_sink
 from unskew.reports.grouping_run import GroupingRun
-from unskew.reports.numbers import real_text, replication_text
+from unskew.reports.tables import real_text, replication_text
 
 APPLICATIONS = {"wordcount": "words", "vwap": "purchases", "roads": "flights"}
 """One a built-in set."""
@@ -121,7 +121,7 @@ def verdict(runs: Sequence[GroupingRun]) -> str:
         return f"does NOT hold: {OURS} itself has replication {ours.replication:.3f}"
     best = max(rivals, key=lambda run: run.rows_per_second)
     ratios = [
-        theirs.event.seconds / own.event.seconds
+        (theirs.epoch.seconds or 0.0) / (own.epoch.seconds or 1.0)
         for own, theirs in zip(ours.measured, best.measured, strict=True)
     ]
     ratio = statistics.geometric_mean(ratios)

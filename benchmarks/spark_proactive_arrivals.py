@@ -22,7 +22,7 @@ import unskew.spark as us
 from benchmarks._timing import show
 from benchmarks.spark_proactive import CLASSES, IN_TURN, MEAN_SECONDS, PROACTIVE, SOURCES
 from benchmarks.spark_proactive_streams import began
-from unskew.spark.stream.epochs import Epoch, read_epochs
+from unskew.events import Epoch, read_epochs
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import unskew.spark as us
 from benchmarks._timing import show
 from benchmarks.spark_proactive import CLASSES, IN_TURN, PROACTIVE, SOURCES
-from unskew.spark.stream.epochs import Epoch, read_epochs
+from unskew.events import Epoch, read_epochs
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import unskew.spark as us
 from benchmarks._timing import show
-from unskew.spark.stream.epochs import read_epochs
+from unskew.events import read_epochs
 from unskew.streams import zipf
 
 ROWS, WORKERS, ROUNDS, WARM_ROUNDS = 200_000, 8, 15, 25

@@ -41,7 +41,7 @@ def main(batches: int = BATCHES) -> None:
                     many(*_with_workers(shown.last, MANY_WORKERS))
             query.stop()
             watched.wait(30)
-        seconds = [event.seconds for event in read_events(folder / "run")]
+        seconds = [epoch.seconds or 0.0 for epoch in read_events(folder / "run")]
     spark.stop()
     _print(statistics.median(seconds), heard, shown, many)
 

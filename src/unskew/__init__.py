@@ -11,134 +11,93 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unskew.errors import UnskewError
-    from unskew.groupings.auto import Auto
-    from unskew.groupings.base import Grouping
-    from unskew.groupings.choices.d_choices import DChoices
-    from unskew.groupings.choices.w_choices import WChoices
-    from unskew.groupings.distribution_aware import DistributionAware
-    from unskew.groupings.dynamic_key import DynamicKey
-    from unskew.groupings.full_knowledge import FullKnowledge
-    from unskew.groupings.key import KeyGrouping
-    from unskew.groupings.modulo import Modulo
-    from unskew.groupings.off_greedy import OffGreedy
-    from unskew.groupings.on_greedy import OnGreedy
-    from unskew.groupings.optimal import Optimal
-    from unskew.groupings.partial_key import PartialKey
-    from unskew.groupings.popularity import Popularity
-    from unskew.groupings.potc import TwoChoices
-    from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
-    from unskew.groupings.registry import GROUPINGS, make_grouping
-    from unskew.groupings.shuffle import Shuffle
-    from unskew.groupings.single import Single
-    from unskew.groupings.universal import Universal
-    from unskew.groupings.wrap import Wrap
-    from unskew.simulator.loads import simulate
-    from unskew.simulator.queue_result import QueueResult
-    from unskew.simulator.queueing import simulate_queue
-    from unskew.simulator.result import SimulationResult
-    from unskew.streams import (
-        countries,
-        countries_half,
-        drift,
-        file,
-        from_keys,
-        lognormal,
-        parse_stream,
-        uniform,
-        with_costs,
-        zipf,
-    )
+    # For type checkers alone: a grouping that is not listed here is found all the same.
+    from unskew.errors import UnskewError as UnskewError
+    from unskew.groupings.auto import Auto as Auto
+    from unskew.groupings.base import Grouping as Grouping
+    from unskew.groupings.base import LearnedGrouping as LearnedGrouping
+    from unskew.groupings.choices.d_choices import DChoices as DChoices
+    from unskew.groupings.choices.w_choices import WChoices as WChoices
+    from unskew.groupings.distribution_aware import DistributionAware as DistributionAware
+    from unskew.groupings.dynamic_key import DynamicKey as DynamicKey
+    from unskew.groupings.full_knowledge import FullKnowledge as FullKnowledge
+    from unskew.groupings.key import KeyGrouping as KeyGrouping
+    from unskew.groupings.modulo import Modulo as Modulo
+    from unskew.groupings.off_greedy import OffGreedy as OffGreedy
+    from unskew.groupings.on_greedy import OnGreedy as OnGreedy
+    from unskew.groupings.optimal import Optimal as Optimal
+    from unskew.groupings.partial_key import PartialKey as PartialKey
+    from unskew.groupings.plan import Plan as Plan
+    from unskew.groupings.planned import PlannedGrouping as PlannedGrouping
+    from unskew.groupings.popularity import Popularity as Popularity
+    from unskew.groupings.potc import TwoChoices as TwoChoices
+    from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle as ProactiveShuffle
+    from unskew.groupings.registry import GROUPINGS as GROUPINGS
+    from unskew.groupings.registry import make_grouping as make_grouping
+    from unskew.groupings.registry import register as register
+    from unskew.groupings.shuffle import Shuffle as Shuffle
+    from unskew.groupings.single import Single as Single
+    from unskew.groupings.universal import Universal as Universal
+    from unskew.groupings.wrap import Wrap as Wrap
+    from unskew.simulator.loads import simulate as simulate
+    from unskew.simulator.queueing import simulate_queue as simulate_queue
+    from unskew.simulator.results import QueueResult as QueueResult
+    from unskew.simulator.results import SimulationResult as SimulationResult
+    from unskew.streams import countries as countries
+    from unskew.streams import countries_half as countries_half
+    from unskew.streams import drift as drift
+    from unskew.streams import file as file
+    from unskew.streams import from_keys as from_keys
+    from unskew.streams import lognormal as lognormal
+    from unskew.streams import parse_stream as parse_stream
+    from unskew.streams import uniform as uniform
+    from unskew.streams import with_costs as with_costs
+    from unskew.streams import zipf as zipf
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "GROUPINGS",
-    "Auto",
-    "DChoices",
-    "DistributionAware",
-    "DynamicKey",
-    "FullKnowledge",
-    "Grouping",
-    "KeyGrouping",
-    "Modulo",
-    "OffGreedy",
-    "OnGreedy",
-    "Optimal",
-    "PartialKey",
-    "Popularity",
-    "ProactiveShuffle",
-    "QueueResult",
-    "Shuffle",
-    "SimulationResult",
-    "Single",
-    "TwoChoices",
-    "Universal",
-    "UnskewError",
-    "WChoices",
-    "Wrap",
-    "countries",
-    "countries_half",
-    "drift",
-    "file",
-    "from_keys",
-    "lognormal",
-    "make_grouping",
-    "parse_stream",
-    "simulate",
-    "simulate_queue",
-    "uniform",
-    "with_costs",
-    "zipf",
-]
-
 # Public names load when they are first asked for: `unskew --help` need not wait for Numba.
 _MODULES = {
-    "GROUPINGS": "unskew.groupings.registry",
-    "Auto": "unskew.groupings.auto",
-    "DChoices": "unskew.groupings.choices.d_choices",
-    "DistributionAware": "unskew.groupings.distribution_aware",
-    "DynamicKey": "unskew.groupings.dynamic_key",
-    "FullKnowledge": "unskew.groupings.full_knowledge",
-    "Grouping": "unskew.groupings.base",
-    "KeyGrouping": "unskew.groupings.key",
-    "Modulo": "unskew.groupings.modulo",
-    "OffGreedy": "unskew.groupings.off_greedy",
-    "OnGreedy": "unskew.groupings.on_greedy",
-    "Optimal": "unskew.groupings.optimal",
-    "PartialKey": "unskew.groupings.partial_key",
-    "Popularity": "unskew.groupings.popularity",
-    "ProactiveShuffle": "unskew.groupings.proactive.proactive_shuffle",
-    "QueueResult": "unskew.simulator.queue_result",
-    "Shuffle": "unskew.groupings.shuffle",
-    "SimulationResult": "unskew.simulator.result",
-    "Single": "unskew.groupings.single",
-    "TwoChoices": "unskew.groupings.potc",
-    "Universal": "unskew.groupings.universal",
-    "UnskewError": "unskew.errors",
-    "WChoices": "unskew.groupings.choices.w_choices",
-    "Wrap": "unskew.groupings.wrap",
-    "countries": "unskew.streams",
-    "countries_half": "unskew.streams",
-    "drift": "unskew.streams",
-    "file": "unskew.streams",
-    "from_keys": "unskew.streams",
-    "lognormal": "unskew.streams",
-    "make_grouping": "unskew.groupings.registry",
-    "parse_stream": "unskew.streams",
-    "simulate": "unskew.simulator.loads",
-    "simulate_queue": "unskew.simulator.queueing",
-    "uniform": "unskew.streams",
-    "with_costs": "unskew.streams",
-    "zipf": "unskew.streams",
+    "unskew.errors": ("UnskewError",),
+    "unskew.groupings.base": ("Grouping", "LearnedGrouping"),
+    "unskew.groupings.plan": ("Plan",),
+    "unskew.groupings.planned": ("PlannedGrouping",),
+    "unskew.groupings.registry": ("GROUPINGS", "make_grouping", "register"),
+    "unskew.simulator.loads": ("simulate",),
+    "unskew.simulator.queueing": ("simulate_queue",),
+    "unskew.simulator.results": ("QueueResult", "SimulationResult"),
+    "unskew.streams": (
+        "countries",
+        "countries_half",
+        "drift",
+        "file",
+        "from_keys",
+        "lognormal",
+        "parse_stream",
+        "uniform",
+        "with_costs",
+        "zipf",
+    ),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'unskew' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
+    if name[:1].isupper():
+        schemes = _schemes()
+        if name in schemes:
+            return schemes[name]
+    raise AttributeError(f"module 'unskew' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_MODULE_OF, *_schemes(), "__version__"])
+
+
+def _schemes() -> dict[str, Any]:
+    """Return every grouping of the registry by the name of its class."""
+    from unskew.groupings.registry import GROUPINGS
+
+    return {scheme.__name__: scheme for scheme in GROUPINGS.values()}

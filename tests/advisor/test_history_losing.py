@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.advisor.history.losing import lost_time, most_at_a_time
+from unskew.advisor.history.tasks import lost_time, most_at_a_time
 
 Times = list[float]
 times = st.lists(st.floats(0.01, 100), min_size=1, max_size=30)

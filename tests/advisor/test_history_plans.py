@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unskew.advisor.history.advice import Finding, advise, cause_of
-from unskew.advisor.history.plans import Work, works_by_accumulator
+from unskew.advisor.history.plans import StageWork, works_by_accumulator
 
 
 def node(name: str, *children: dict[str, Any], text: str = "", **metrics: int) -> dict[str, Any]:
@@ -29,9 +29,9 @@ def test_the_two_sides_of_a_shuffle_are_counted_in_two_stages() -> None:
     by_user = shuffle("hashpartitioning(user#0L, 8)", scan, 2, 3)
     works = works_by_accumulator(node("FlatMapGroupsInPandas", by_user, spill_size=4))
     assert works[1] is works[2]
-    assert works[1] == Work(["Scan parquet"])
+    assert works[1] == StageWork(["Scan parquet"])
     assert works[3] is works[4]
-    assert works[3] == Work(["FlatMapGroupsInPandas"], ("user",))
+    assert works[3] == StageWork(["FlatMapGroupsInPandas"], ("user",))
 
 
 def test_of_two_shuffles_each_stage_has_its_own_key() -> None:
@@ -39,8 +39,8 @@ def test_of_two_shuffles_each_stage_has_its_own_key() -> None:
     first = shuffle("hashpartitioning(a#1, b#2, 8)", scan, 1, 2)
     second = shuffle("hashpartitioning(c#3, 8)", node("Window", first), 3, 4)
     works = works_by_accumulator(node("WholeStageCodegen (1)", node("HashAggregate", second)))
-    assert works[2] == works[3] == Work(["Window"], ("a", "b"))
-    assert works[4] == Work(["HashAggregate"], ("c",))
+    assert works[2] == works[3] == StageWork(["Window"], ("a", "b"))
+    assert works[4] == StageWork(["HashAggregate"], ("c",))
 
 
 def test_a_join_has_the_key_of_its_first_side_and_both_sides_in_one_stage() -> None:
@@ -59,7 +59,7 @@ def test_a_plan_without_the_fields_of_today_gives_nothing() -> None:
     assert works_by_accumulator({"nodeName": "Exchange", "metrics": None}) == {}
 
 
-UNEVEN = Finding(0.5, 4.0, 4.0, 4.0, Work(), 8)
+UNEVEN = Finding(0.5, 4.0, 4.0, 4.0, StageWork(), 8)
 
 
 @pytest.mark.parametrize(
@@ -83,27 +83,29 @@ def test_the_cause_is_what_the_longest_task_had_more_of(
 @pytest.mark.parametrize(
     ("work", "code"),
     [
-        (Work(["FlatMapGroupsInArrow"], ("a", "b")), 'us.group_by(df, ["a", "b"], workers=8)'),
-        (Work(["ObjectHashAggregate"], ("a",)), 'us.group_by(df, "a", workers=8).agg('),
-        (Work(["Project"], ("a",)), 'us.balance(df, by="a", workers=8)'),
-        (Work(), "us.balance(df, by=…, workers=8)"),
-        (Work(["SortMergeJoin"], ("a",)), None),
-        (Work(["Window"], ("a",)), None),
-        (Work(["HashAggregate"], ("a",)), None),
-        (Work(["Sort"], ("a",), ranged=True), None),
-        (Work(["ObjectHashAggregate", "Scan parquet "]), "df.repartition(8)"),
-        (Work(["BatchScan events"]), "df.repartition(8)"),
-        (Work(["SortMergeJoin", "Scan parquet "], ("a",)), None),
+        (StageWork(["FlatMapGroupsInArrow"], ("a", "b")), 'us.group_by(df, ["a", "b"], workers=8)'),
+        (StageWork(["ObjectHashAggregate"], ("a",)), 'us.group_by(df, "a", workers=8).agg('),
+        (StageWork(["Project"], ("a",)), 'us.balance(df, by="a", workers=8)'),
+        (StageWork(), "us.balance(df, by=…, workers=8)"),
+        (StageWork(["SortMergeJoin"], ("a",)), None),
+        (StageWork(["Window"], ("a",)), None),
+        (StageWork(["HashAggregate"], ("a",)), None),
+        (StageWork(["Sort"], ("a",), ranged=True), None),
+        (StageWork(["ObjectHashAggregate", "Scan parquet "]), "df.repartition(8)"),
+        (StageWork(["BatchScan events"]), "df.repartition(8)"),
+        (StageWork(["SortMergeJoin", "Scan parquet "], ("a",)), None),
     ],
 )
-def test_uneven_rows_get_the_code_that_fits_the_work_or_none(work: Work, code: str | None) -> None:
+def test_uneven_rows_get_the_code_that_fits_the_work_or_none(
+    work: StageWork, code: str | None
+) -> None:
     found = advise(UNEVEN._replace(work=work), 0.5).code
     assert found is None if code is None else str(found).startswith(code)
 
 
 def test_uneven_costs_get_measured_weights_for_keys_and_map_rows_for_rows() -> None:
     costs = UNEVEN._replace(its_records=1.0)
-    keyed = costs._replace(work=Work(["FlatMapGroupsInArrow"], ("a",)))
+    keyed = costs._replace(work=StageWork(["FlatMapGroupsInArrow"], ("a",)))
     assert "map_rows" in str(advise(costs, 0.5).code)
     assert 'weight="measured"' in str(advise(keyed, 0.5).code)
 

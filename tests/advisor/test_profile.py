@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from unskew.advisor.counts import NULL_ID, count, identities_and_nulls
 from unskew.advisor.drift import measure_drift
 from unskew.advisor.fitting import fit_zipf, unseen_keys
+from unskew.advisor.key_counts import NULL_ID, count_by_key, identities_and_nulls
 from unskew.advisor.profile import KeyProfile
 from unskew.advisor.profiling import profile_stream
 from unskew.errors import InvalidParameterError, StreamError
@@ -121,13 +121,13 @@ def test_drift_tells_streams_that_change_from_those_that_do_not() -> None:
 
 
 def test_drift_of_one_window_is_not_known() -> None:
-    assert measure_drift([count(np.zeros(9, np.uint64))]).windows == 1
-    assert measure_drift([count(np.zeros(9, np.uint64))]).largest == 0
+    assert measure_drift([count_by_key(np.zeros(9, np.uint64))]).windows == 1
+    assert measure_drift([count_by_key(np.zeros(9, np.uint64))]).largest == 0
 
 
 def test_nulls_are_one_key_of_their_own() -> None:
     keys = pa.array(["a", None, "b", None, None])
-    table = count(identities_and_nulls(keys))
+    table = count_by_key(identities_and_nulls(keys))
     profile = KeyProfile(5, (table,))
     assert profile.null_share == 0.6
     assert profile.keys == 3

@@ -23,7 +23,7 @@ from tests.apps.application_cases import (
 
 from unskew.apps.placing import Observed, Placing
 from unskew.groupings.registry import GROUPINGS
-from unskew.spark.stream.epochs import Epoch, read_epochs
+from unskew.events import Epoch, read_epochs
 from unskew.spark.stream.planner import LEARNING
 
 WINDOWED = {

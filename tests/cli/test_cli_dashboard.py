@@ -12,8 +12,8 @@ import pytest
 from tests.cli.test_cli_errors import Capture, complaint
 from tests.dashboard.dashboard_cases import event
 
-from unskew.dashboard.sockets import open_socket
-from unskew.events import EVENTS_FILE, append_event, line_of
+from unskew.dashboard.serving import open_socket
+from unskew.events import EVENTS_FILE, append_epoch, line_of
 
 DASHBOARD = [sys.executable, "-m", "unskew", "dashboard", "--no-browser", "--port", "0"]
 
@@ -33,7 +33,7 @@ def first_line(process: "subprocess.Popen[str]") -> str:
 
 
 def test_a_run_is_replayed_until_ctrl_c_which_frees_the_port(tmp_path: Path) -> None:
-    append_event(tmp_path, event("wrap", 4))
+    append_epoch(tmp_path, event("wrap", 4))
     with start(str(tmp_path)) as process:
         url = first_line(process)
         with urlopen(url + "api/state", timeout=10) as answer:  # noqa: S310 (our own server)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from unskew.events import BatchEvent, HotKey
+from unskew.events import Epoch, HotKey
 from unskew.metrics import imbalance_percent
 
 HOSTILE_KEYS = (
@@ -18,10 +18,10 @@ HOSTILE_KEYS = (
 )
 
 
-def event(grouping: str = "key", batch: int = 0, **changes: Any) -> BatchEvent:
+def event(grouping: str = "key", batch: int = 0, **changes: Any) -> Epoch:
     """Return an event of four workers, with what ``changes`` says."""
     loads = changes.pop("loads", (50, 30, 10, 10))
-    plain = BatchEvent(
+    plain = Epoch(
         grouping=grouping,
         query="counts",
         run="run-1",
@@ -35,7 +35,7 @@ def event(grouping: str = "key", batch: int = 0, **changes: Any) -> BatchEvent:
     return replace(plain, **changes)
 
 
-def hostile_event() -> BatchEvent:
+def hostile_event() -> Epoch:
     """Return an event in which every text is an attack."""
     attack = HOSTILE_KEYS[0]
     hot = tuple(HotKey(key, 0.1, (0, 1)) for key in HOSTILE_KEYS)

@@ -16,14 +16,13 @@ from urllib.request import urlopen
 import pytest
 from tests.dashboard.dashboard_cases import event
 
-from unskew.dashboard import sockets
+from unskew.dashboard import serving
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.following import FolderFollower, serve_folder
 from unskew.dashboard.model import RunModel
-from unskew.dashboard.serving import DashboardServer
-from unskew.dashboard.sockets import BusyPortError, open_socket
+from unskew.dashboard.serving import BusyPortError, DashboardServer, open_socket
 from unskew.errors import InvalidParameterError
-from unskew.events import EVENTS_FILE, RunRecordError, append_event, line_of, reading
+from unskew.events import EVENTS_FILE, RunRecordError, append_epoch, line_of, record
 
 
 def read_json(url: str) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def test_where_no_port_was_asked_for_the_next_one_is_taken_and_said(
 ) -> None:
     with open_socket("127.0.0.1", 0) as taken:
         first = taken.getsockname()[1]
-        monkeypatch.setattr(sockets, "FIRST_PORT", first)
+        monkeypatch.setattr(serving, "FIRST_PORT", first)
         with open_socket("127.0.0.1", None) as found:
             assert found.getsockname()[1] != first
 
@@ -159,7 +158,7 @@ def test_a_folder_is_followed_while_it_grows_even_if_it_comes_later(tmp_path: Pa
         latest = page.url + "api/latest"
         assert read_json(latest)["groupings"] == []
         for batch in range(3):
-            append_event(folder, event("wrap", batch))
+            append_epoch(folder, event("wrap", batch))
             wait_for(partial(has_read, latest, batch + 1))
         with open_events(page.port) as watching:
             page.close()
@@ -167,7 +166,7 @@ def test_a_folder_is_followed_while_it_grows_even_if_it_comes_later(tmp_path: Pa
 
 
 def test_a_replay_shows_all_and_counts_what_was_damaged(tmp_path: Path) -> None:
-    append_event(tmp_path, event("wrap", 0))
+    append_epoch(tmp_path, event("wrap", 0))
     add_text(tmp_path, "garbage\n" + line_of(event("wrap", 1)) + "\n{cut")
     with serve_folder(tmp_path, mode="replay", port=0) as page:
         state = read_json(page.url + "api/state")
@@ -179,8 +178,8 @@ def test_a_long_record_is_on_the_page_before_it_is_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for batch in range(50):
-        append_event(tmp_path, event("wrap", batch))
-    monkeypatch.setattr(reading, "_MOST_BYTES_A_POLL", 5 * len(line_of(event())))
+        append_epoch(tmp_path, event("wrap", batch))
+    monkeypatch.setattr(record, "_MOST_BYTES_PER_POLL", 5 * len(line_of(event())))
     feed = Feed(RunModel("run", "replay"))
     follower = FolderFollower(tmp_path, feed)
     follower.begin()
@@ -200,7 +199,7 @@ def test_nothing_to_replay_is_refused_before_a_port_is_opened(tmp_path: Path) ->
 
 
 def test_a_newer_version_that_comes_while_watching_is_told_on_the_page(tmp_path: Path) -> None:
-    append_event(tmp_path, event())
+    append_epoch(tmp_path, event())
     with serve_folder(tmp_path, port=0) as page:
         newer = line_of(event()).replace('"schema": 1', '"schema": 9')
         add_text(tmp_path, newer + "\n")

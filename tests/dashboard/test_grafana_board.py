@@ -45,7 +45,7 @@ def exported() -> dict[str, list[dict[str, str]]]:
             version=3,
             latency=(0.1, 0.2, 0.3),
             phase="RUN",
-            rows=5,
+            messages=5,
             hot_keys=(HotKey("a", 0.5, (0, 1)),),
         )
     )

@@ -12,9 +12,9 @@ from tests.dashboard.dashboard_cases import HOSTILE_KEYS, event, hostile_event
 
 from unskew.dashboard.demo import GROUPINGS, SimulatedGrouping, demo_batches
 from unskew.dashboard.feed import Feed
+from unskew.dashboard.frame import shown_text
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import DashboardServer
-from unskew.dashboard.shown_text import shown_text
 from unskew.events import HotKey
 
 pytestmark = [pytest.mark.browser, needs_browser]

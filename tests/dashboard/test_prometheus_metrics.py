@@ -29,7 +29,7 @@ def test_counters_count_all_micro_batches_and_gauges_tell_of_the_last() -> None:
                 latency=(0.1, 0.2, 0.3),
                 dead_letters=3,
                 phase="RUN",
-                rows=5,
+                messages=5,
             )
         )
     found = values(feed)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unskew.dashboard.worker_view import MOST_BARS, worker_view
+from unskew.dashboard.frame import MOST_BARS, worker_view
 
 loads = st.lists(st.integers(0, 10**9), min_size=1, max_size=500)
 

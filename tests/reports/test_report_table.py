@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unskew.reports.columns import LOAD_COLUMNS
 from unskew.reports.measurement import Measurement, to_plain
-from unskew.reports.numbers import count_text, real_text
-from unskew.simulator.result import SimulationResult
+from unskew.reports.tables import LOAD_COLUMNS, count_text, real_text
+from unskew.simulator.results import SimulationResult
 
 RESULT = SimulationResult(
     grouping="key",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unskew.errors import InvalidParameterError, UnskewError
-from unskew.reports.writing import check_report, write_page
+from unskew.reports.page import check_report, write_page
 
 
 def test_a_page_replaces_what_was_there(tmp_path: Path) -> None:

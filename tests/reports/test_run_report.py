@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from unskew.events import BatchEvent
-from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
-from unskew.reports.latencies import Waits, quantile, share_within
-from unskew.reports.run_page import render_run
+from unskew.events import Epoch
+from unskew.reports.grouping_run import GroupingRun, MeasuredBatch, Waits, quantile, share_within
+from unskew.reports.page import render_run
 
 
 def batch(
@@ -20,7 +19,7 @@ def batch(
     dead: int = 0,
 ) -> MeasuredBatch:
     rows = sum(loads)
-    event = BatchEvent(
+    event = Epoch(
         grouping="key", query="q", run="r", batch=number, started=0.0, seconds=seconds, rows=rows,
         loads=loads, imbalance=0.0, dead_letters=dead,
     )  # fmt: skip

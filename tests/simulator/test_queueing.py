@@ -21,7 +21,7 @@ from unskew.groupings.proactive.scheduler import CostScheduler
 from unskew.groupings.proactive.worker import CostWorker, SyncRequest
 from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.groupings.shuffle import Shuffle
-from unskew.simulator import _completion
+from unskew.simulator import _queues
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams import file, from_keys, uniform, with_costs, zipf
 from unskew.streams.base import Stream
@@ -225,7 +225,7 @@ def test_beyond_the_limit_a_sketch_gives_the_quantiles(
         stream = file(tmp_path / "rows.csv", key="key", cost="cost")
         assert stream.rows is None
     times = np.sort(completion_times(Shuffle(5), stream))
-    monkeypatch.setattr(_completion, "EXACT_LIMIT", 70_000)
+    monkeypatch.setattr(_queues, "EXACT_LIMIT", 70_000)
     result = simulate_queue(Shuffle(5), stream)
     assert not result.exact_quantiles
     assert result.mean == pytest.approx(times.mean())
@@ -237,7 +237,7 @@ def test_a_missing_library_is_named_before_the_run(monkeypatch: pytest.MonkeyPat
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(_completion, "EXACT_LIMIT", 100)
+    monkeypatch.setattr(_queues, "EXACT_LIMIT", 100)
     monkeypatch.setattr("importlib.import_module", missing)
     started: list[int] = []
     with pytest.raises(MissingExtraError, match=r"pip install 'unskew\[sketches\]'"):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from unskew.spark.stream.epochs import Epoch, read_epochs
+from unskew.events import Epoch, read_epochs
 
 WORKERS = 4
 ROWS = 4000

@@ -12,7 +12,7 @@ from unskew.errors import InvalidParameterError
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark.costs.scheduler import CostControl
 from unskew.spark.costs.streams import CostLoop, control_target
-from unskew.spark.stream.epochs import read_epochs
+from unskew.events import read_epochs
 from unskew.spark.stream.loop import Report
 from unskew.spark.worker.cost_machine import CostMachine
 from unskew.spark.worker.cost_messages import (

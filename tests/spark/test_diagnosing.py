@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import unskew.spark as us
-from unskew.advisor.counts import count
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.drift import measure_drift
+from unskew.advisor.key_counts import count_by_key
 from unskew.cli.main import main
 from unskew.errors import InvalidParameterError, StreamError
 from unskew.spark import key_counting
@@ -121,7 +121,9 @@ def test_with_a_column_of_time_drift_is_what_measuring_the_ordered_rows_gives(
     rows = pa.table({"user": keys[order], "at": days, "text": keys[order].astype(str)})
     df = spark.createDataFrame(rows)
     found = drift_over(df, "user", "at")
-    expected = measure_drift([count(part.astype(np.uint64)) for part in np.array_split(keys, 20)])
+    expected = measure_drift(
+        [count_by_key(part.astype(np.uint64)) for part in np.array_split(keys, 20)]
+    )
     assert found.windows == expected.windows == 20
     for name in ("mean", "largest", "overall"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=0.01)

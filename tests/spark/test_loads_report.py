@@ -35,7 +35,7 @@ from unskew.spark.plans.saved import PlanStore
 from unskew.spark.routing.learning import learn_plan
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
-from unskew.spark.stream.epochs import Epoch, append_epoch
+from unskew.events import Epoch, append_epoch
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -22,7 +22,7 @@ from unskew.spark.columns import identity
 from unskew.spark.costs.streams import map_stream
 from unskew.spark.loads import Loads
 from unskew.spark.map_rows import map_batches, map_rows
-from unskew.spark.stream.epochs import Epoch
+from unskew.events import Epoch
 from unskew.spark.worker.timed_functions import IdentifiedBatch, Listener, TimedStep
 
 # Spark's Python workers cannot import this file.

@@ -23,7 +23,7 @@ import unskew.spark as us
 from unskew.groupings.popularity import Popularity
 from unskew.groupings.wrap import Wrap
 from unskew.spark.balance import balance_stream
-from unskew.spark.stream.epochs import Epoch
+from unskew.events import Epoch
 
 
 def run(placed: DataFrame, folder: Path, name: str, shifts: list[int]) -> list[Epoch]:

@@ -22,7 +22,7 @@ from tests.spark.stream_cases import (
 )
 
 import unskew.spark as us
-from unskew.dashboard.sockets import open_socket
+from unskew.dashboard.serving import open_socket
 from unskew.errors import InvalidParameterError
 from unskew.events import BatchEvent, read_events
 from unskew.spark import watching
@@ -68,6 +68,7 @@ def test_a_placed_query_is_shown_and_put_on_record_as_its_epochs_have_it(
     for event, epoch in zip(events, epochs, strict=True):
         for name in ("loads", "rows", "imbalance", "version", "next_version", "why", "replication"):
             assert getattr(event, name) == getattr(epoch, name)
+        assert event.seconds is not None
         assert event.seconds > 0
     assert shown["name"] == "watched"
     assert shown["totals"]["rows"] == 3 * ROWS

@@ -16,7 +16,7 @@ from unskew.metrics import imbalance_percent
 from unskew.scheduling import sums_of
 from unskew.spark.costs.streams import CostLoop, WeighingLoop, control_target
 from unskew.spark.plans.saved import PlanStore
-from unskew.spark.stream.epochs import read_epochs
+from unskew.events import read_epochs
 from unskew.spark.stream.loop import Report
 from unskew.spark.worker.cost_messages import NO_VERSION, matrices_of
 from unskew.spark.worker.row_costs import N_SLOTS, as_line

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.streams._normal import normal_quantile
-from unskew.streams._portable import exp, falling_powers, log
+from unskew.streams._portable_math import exp, falling_powers, log, normal_quantile
 
 
 @settings(deadline=None, max_examples=500)

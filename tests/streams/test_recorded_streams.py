@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unskew.streams import Stream, file, parse_stream
-from unskew.streams._words import BLOCK
+from unskew.streams._file_readers import WORD_BLOCK_BYTES
 
 ROWS = 300_000
 MEBIBYTE = 1 << 20
@@ -149,7 +149,7 @@ def test_no_word_is_cut_where_a_block_ends(
     path = tmp_path_factory.mktemp("words") / "a.txt"
     path.write_bytes(space.join(words).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unskew.streams._words.BLOCK", block)
+        patch.setattr("unskew.streams._file_readers.WORD_BLOCK_BYTES", block)
         assert keys_of(file(path), size) == words
 
 
@@ -196,7 +196,7 @@ def test_batches_are_small_and_the_file_is_never_in_memory_whole(
     write: Callable[[Path, pa.Table], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("unskew.streams._tables.BLOCK", MEBIBYTE // 8)
+    monkeypatch.setattr("unskew.streams._file_readers.BLOCK_BYTES", MEBIBYTE // 8)
     path = tmp_path / name
     keys = [f"a key that is long enough to fill much memory, {row:,}" for row in range(ROWS)]
     write(path, pa.table({"key": keys, "cost": np.arange(ROWS)}))
@@ -216,7 +216,7 @@ def test_batches_are_small_and_the_file_is_never_in_memory_whole(
 
 def test_a_text_is_never_in_memory_whole(tmp_path: Path) -> None:
     line = "some words of a text that goes on and on and on\n"
-    lines = 24 * BLOCK // len(line)
+    lines = 24 * WORD_BLOCK_BYTES // len(line)
     (tmp_path / "a.txt").write_text(line * lines)
     before, highest, rows = pa.total_allocated_bytes(), 0, 0
     for batch in file(tmp_path / "a.txt").batches(1000):
@@ -224,7 +224,7 @@ def test_a_text_is_never_in_memory_whole(tmp_path: Path) -> None:
         assert len(batch.keys) <= 1000
         highest = max(highest, pa.total_allocated_bytes() - before)
     assert rows == lines * len(line.split())
-    assert highest < 12 * BLOCK
+    assert highest < 12 * WORD_BLOCK_BYTES
 
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unskew.advisor.predict import Prediction, predict
+from unskew.advisor.predict import MERGE, Prediction, predict
 from unskew.advisor.profile import KeyProfile
 from unskew.advisor.recommend import Recommendation, recommend
-from unskew.advisor.works import MERGE
 from unskew.groupings.base import Grouping
 
 

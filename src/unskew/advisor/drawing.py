@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._validation import check_int
-from unskew.advisor.counts import Counts, Numbers
 from unskew.advisor.fitting import rates_behind
+from unskew.advisor.key_counts import KeyCounts, Numbers
 from unskew.advisor.profile import KeyProfile
 from unskew.hashing import Ids, derive_seeds
 from unskew.streams.in_memory import InMemoryStream, from_keys
@@ -82,7 +82,7 @@ def _seen(
     return windows, np.where(drifts, 0.0, rows)
 
 
-def _places(table: Counts, window: Counts) -> Places:
+def _places(table: KeyCounts, window: KeyCounts) -> Places:
     return np.searchsorted(table.ids, window.ids).astype(np.int32)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unskew.advisor.counts import Counts, Numbers, merged
+from unskew.advisor.key_counts import KeyCounts, Numbers, merged_counts
 from unskew.hashing import Ids
 
 HOT_KEYS = 10
@@ -39,26 +39,26 @@ class Drift:
     windows: int
 
 
-class Window(NamedTuple):
+class DriftWindow(NamedTuple):
     """A stretch of time: the rows of its hottest keys at least, and of all its keys together."""
 
-    counts: Counts
+    counts: KeyCounts
     total: float
 
 
-def measure_drift(windows: Sequence[Counts]) -> Drift:
+def measure_drift(windows: Sequence[KeyCounts]) -> Drift:
     """Compare windows, of which all keys are known and which are in the order of time.
 
-    >>> from unskew.advisor.counts import count
-    >>> calm, other = (count(np.repeat(np.uint64([key, 9]), 500)) for key in (1, 2))
+    >>> from unskew.advisor.key_counts import count_by_key
+    >>> calm, other = (count_by_key(np.repeat(np.uint64([key, 9]), 500)) for key in (1, 2))
     >>> drift = measure_drift([calm, calm, other])
     >>> 0.45 < drift.largest < 0.5, drift.mean == drift.largest / 2, drift.windows
     (True, True, 3)
     """
-    return drift_between([Window(part, part.total) for part in _joined(windows)])
+    return drift_between([DriftWindow(part, part.total) for part in _joined(windows)])
 
 
-def drift_between(parts: Sequence[Window]) -> Drift:
+def drift_between(parts: Sequence[DriftWindow]) -> Drift:
     """Compare windows in the order of time; of each the ten hottest keys of any must be known."""
     if len(parts) < 2:
         return Drift(0.0, 0.0, 0.0, len(parts))
@@ -67,13 +67,13 @@ def drift_between(parts: Sequence[Window]) -> Drift:
     return Drift(float(changes.mean()), float(changes.max()), overall, len(parts))
 
 
-def _joined(windows: Sequence[Counts]) -> list[Counts]:
+def _joined(windows: Sequence[KeyCounts]) -> list[KeyCounts]:
     """Join neighbours, so that there are few windows and each tells something."""
     bounds = np.linspace(0, len(windows), min(WINDOWS, len(windows)) + 1).astype(int)
-    return [merged(windows[first:last]) for first, last in pairwise(bounds)]
+    return [merged_counts(windows[first:last]) for first, last in pairwise(bounds)]
 
 
-def _change(one: Window, other: Window) -> float:
+def _change(one: DriftWindow, other: DriftWindow) -> float:
     hot = np.union1d(_hottest(one.counts), _hottest(other.counts))
     first, second = _shares(one, hot), _shares(other, hot)
     both = (first * one.total + second * other.total) / (one.total + other.total)
@@ -82,12 +82,12 @@ def _change(one: Window, other: Window) -> float:
     return float(min(0.5 * beyond.sum(), 1.0))
 
 
-def _hottest(table: Counts) -> Ids:
+def _hottest(table: KeyCounts) -> Ids:
     count = min(HOT_KEYS, table.ids.size)
     return table.ids[np.argpartition(-table.rows, count - 1)[:count]]
 
 
-def _shares(window: Window, ids: Ids) -> Numbers:
+def _shares(window: DriftWindow, ids: Ids) -> Numbers:
     table = window.counts
     places = np.minimum(np.searchsorted(table.ids, ids), table.ids.size - 1)
     return np.where(table.ids[places] == ids, table.rows[places], 0.0) / window.total

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew.advisor.counts import Numbers
+from unskew.advisor.key_counts import Numbers
 
 _HIGHEST_EXPONENT = 8.0
 _PRECISION = 1e-4

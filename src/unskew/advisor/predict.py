@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from unskew import metrics
-from unskew._validation import check_int, check_real
+from unskew._validation import check_choice, check_int, check_real
 from unskew.advisor.drawing import MOST_ROWS, draw_stream
 from unskew.advisor.profile import KeyProfile
-from unskew.advisor.works import ATOMIC, BUILTIN, MERGE, STATELESS, check_work
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
 from unskew.groupings.registry import GROUPINGS, make_grouping
@@ -20,6 +19,15 @@ from unskew.simulator.queueing import simulate_queue
 from unskew.streams.base import Stream
 from unskew.streams.in_memory import InMemoryStream
 
+MERGE, ATOMIC, STATELESS, BUILTIN = "merge", "atomic", "stateless", "builtin"
+
+WORKS = {
+    MERGE: "partial results of a key can be merged, so that a key may be split",
+    ATOMIC: "all rows of a key must meet in one place",
+    STATELESS: "every row is worked on by itself, whatever its key",
+    BUILTIN: "Spark's own aggregates (count, sum, min, max, avg …)",
+}
+"""Every kind of work, and what it says."""
 FLOOR_PERCENT = 1.0
 """Below this λ is chance: a prediction then says "even", not a figure to compare."""
 
@@ -29,6 +37,15 @@ LEARNED_ROWS_A_WORKER = 8_000
 
 WHOLE_WRAP = "wrap:max_replicas=1"
 """The form of wrap that cuts no key, predicted beside the registry's."""
+
+
+def check_work(owner: str, parameter: str, work: object) -> str:
+    """Return ``work`` if it is a kind of work, or raise and list them.
+
+    >>> check_work("recommend", "work", "atomic")
+    'atomic'
+    """
+    return check_choice(owner, parameter, work, WORKS)
 
 
 @dataclass(frozen=True)

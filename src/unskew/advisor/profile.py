@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unskew._validation import check_int, check_real
-from unskew.advisor._tables import names_in, table_of, with_nulls
-from unskew.advisor.counts import NULL_ID, Counts, merged
 from unskew.advisor.drift import Drift, measure_drift
 from unskew.advisor.fitting import fit_zipf, unseen_keys, unseen_share
+from unskew.advisor.key_counts import (
+    NULL_ID,
+    KeyCounts,
+    checked_counts,
+    merged_counts,
+    names_in,
+    with_nulls,
+)
 from unskew.errors import StreamError
 from unskew.hashing import Ids, Keys
 
@@ -65,7 +71,7 @@ class KeyProfile:
     """
 
     rows: int
-    windows: tuple[Counts, ...]
+    windows: tuple[KeyCounts, ...]
     tail_keys: float = 0.0
     tail_rows: float = 0.0
     distinct: float | None = None
@@ -116,7 +122,7 @@ class KeyProfile:
             Summed cost of the rows of each key, a table for each window.
         """
         tables = [
-            table_of(keys, counts, None if costs is None else costs[number])
+            checked_counts(keys, counts, None if costs is None else costs[number])
             for number, (keys, counts) in enumerate(windows)
         ]
         if check_real(_OWNER, "null_rows", null_rows, minimum=0):
@@ -138,9 +144,9 @@ class KeyProfile:
         )
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> KeyCounts:
         """How often each key came, over all windows."""
-        return merged(self.windows)
+        return merged_counts(self.windows)
 
     @property
     def counted(self) -> int:

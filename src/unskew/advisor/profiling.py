@@ -7,9 +7,15 @@ import numpy as np
 
 from unskew._compiled import compiled
 from unskew._validation import check_int
-from unskew.advisor.counts import Counts, Numbers, count, identities_and_nulls, merged
-from unskew.advisor.distinct import DistinctKeys
-from unskew.advisor.naming import names_of
+from unskew.advisor.key_counts import (
+    DistinctKeys,
+    KeyCounts,
+    Numbers,
+    count_by_key,
+    identities_and_nulls,
+    merged_counts,
+    names_of,
+)
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import StreamError
 from unskew.hashing import Ids, derive_seeds, mix
@@ -93,7 +99,7 @@ class _WholeReader:
     def __init__(self, stream: Stream) -> None:
         rows = stream.rows
         self._window = _FIRST_WINDOW if rows is None else max(1, -(-rows // WINDOWS))
-        self._tables: list[Counts] = []
+        self._tables: list[KeyCounts] = []
         self._open: list[tuple[Ids, Numbers | None]] = []
         self._in_open = 0
         self._every: DistinctKeys | None = None
@@ -110,7 +116,7 @@ class _WholeReader:
             if self._in_open == self._window:
                 self._close()
 
-    def windows(self) -> list[Counts]:
+    def windows(self) -> list[KeyCounts]:
         if self._in_open:
             self._close()
         return self._tables
@@ -124,12 +130,12 @@ class _WholeReader:
         """How many keys were left out, estimated."""
         if self._every is None:
             return 0.0
-        return max(1.0, self._every.estimate() - merged(self._tables).ids.size)
+        return max(1.0, self._every.estimate() - merged_counts(self._tables).ids.size)
 
     def _close(self) -> None:
         ids = np.concatenate([ids for ids, _ in self._open])
         costs = [costs for _, costs in self._open if costs is not None]
-        table = count(ids, np.concatenate(costs) if costs else None)
+        table = count_by_key(ids, np.concatenate(costs) if costs else None)
         self._tables.append(table)
         self._open, self._in_open = [], 0
         if self._every is not None:
@@ -146,7 +152,7 @@ class _WholeReader:
 
     def _join(self) -> None:
         pairs = range(0, len(self._tables), 2)
-        self._tables = [merged(self._tables[at : at + 2]) for at in pairs]
+        self._tables = [merged_counts(self._tables[at : at + 2]) for at in pairs]
         self._window *= 2
 
     def _leave_rare_keys(self) -> None:
@@ -158,7 +164,7 @@ class _WholeReader:
         kept = np.sort(np.argpartition(-table.rows, MOST_PAIRS // 2)[: MOST_PAIRS // 2])
         self.tail_rows += table.total - float(table.rows[kept].sum())
         costs = table.costs[kept] if table.costs.size else table.costs
-        self._tables = [Counts(table.ids[kept], table.rows[kept], costs)]
+        self._tables = [KeyCounts(table.ids[kept], table.rows[kept], costs)]
 
 
 class _SampleReader:
@@ -194,12 +200,12 @@ class _SampleReader:
         if self._held > 2 * self._size:
             self._thin()
 
-    def windows(self) -> list[Counts]:
+    def windows(self) -> list[KeyCounts]:
         self._thin()
         bounds = np.linspace(0, self._ids.size, SAMPLE_WINDOWS + 1).astype(int)
         spans = [slice(*span) for span in pairwise(bounds)]
         return [
-            count(self._ids[span], None if self._costs is None else self._costs[span])
+            count_by_key(self._ids[span], None if self._costs is None else self._costs[span])
             for span in spans
             if span.start < span.stop
         ]
@@ -228,5 +234,5 @@ def _marks(first: int, rows: int, seed: np.uint64) -> Ids:
 
 def _hottest(profile: KeyProfile) -> Ids:
     table = profile.counts
-    count = min(NAMED_KEYS, table.ids.size)
-    return table.ids[np.argpartition(-table.rows, count - 1)[:count]]
+    named = min(NAMED_KEYS, table.ids.size)
+    return table.ids[np.argpartition(-table.rows, named - 1)[:named]]

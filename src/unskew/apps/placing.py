@@ -63,7 +63,10 @@ class Placing:
     @property
     def learns(self) -> bool:
         """Whether a stream needs ``plan_path``: the scheme plans by what it has seen."""
-        return self.grouping.partition(":")[0].strip() in (*learning_on_streams(), ProactiveShuffle.name)
+        return self.grouping.partition(":")[0].strip() in (
+            *learning_on_streams(),
+            ProactiveShuffle.name,
+        )
 
     def place(self, df: DataFrame, by: By) -> DataFrame:
         """Return the rows of a batch or a stream on their workers."""
@@ -89,7 +92,7 @@ class Placing:
         return us.group_by(
             df,
             by,
-            self.workers,
+            workers=self.workers,
             grouping=self.grouping,
             plan_path=self.plan_path if df.isStreaming and self.learns else None,
             loads=self.loads,

@@ -1,7 +1,5 @@
 """All applications by name: a new one is one file and one line here."""
 
-import inspect
-
 from unskew.apps.base import Application
 from unskew.apps.decision_tree import DecisionTree
 from unskew.apps.enrich import Enrich
@@ -13,7 +11,7 @@ from unskew.apps.roads import Roads
 from unskew.apps.vwap import Vwap
 from unskew.apps.wordcount import WordCount
 from unskew.errors import UnknownNameError
-from unskew.groupings.registry import given_parameters
+from unskew.specs import parameters_of, parse_parameters, split_spec
 
 APPLICATIONS: dict[str, type[Application]] = {
     application.name: application
@@ -42,9 +40,8 @@ def make_application(spec: str) -> Application:
     Traceback (most recent call last):
     unskew.errors.UnknownNameError: unknown application 'wordcounts'; valid: wordcount, …
     """
-    name, _, rest = spec.partition(":")
-    if name.strip() not in APPLICATIONS:
-        raise UnknownNameError("application", name.strip(), APPLICATIONS)
-    made = APPLICATIONS[name.strip()]
-    valid = [word for word in inspect.signature(made.__init__).parameters if word != "self"]
-    return made(**given_parameters(made.name, rest, valid))
+    name, parameters = split_spec(spec)
+    if name not in APPLICATIONS:
+        raise UnknownNameError("application", name, APPLICATIONS)
+    made = APPLICATIONS[name]
+    return made(**parse_parameters(name, parameters, parameters_of(made)))

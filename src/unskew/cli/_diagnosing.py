@@ -6,8 +6,8 @@ from pathlib import Path
 from unskew._validation import check_int, check_real
 from unskew.advisor.diagnosis import Diagnosis, diagnose
 from unskew.advisor.drawing import MOST_ROWS
+from unskew.advisor.predict import check_work
 from unskew.advisor.profiling import profile_stream
-from unskew.advisor.works import check_work
 from unskew.cli._interrupts import stopping_between_batches
 from unskew.cli._progress import Display
 from unskew.cli._settings import MOST_WORKERS
@@ -41,7 +41,7 @@ def check(question: Question, report: Path | None, *, both: bool) -> None:
     if question.sample is not None:
         check_int("unskew", "--sample", question.sample, minimum=1)
     if report is not None:
-        from unskew.reports.writing import check_report
+        from unskew.reports.page import check_report
 
         check_report(report)
 

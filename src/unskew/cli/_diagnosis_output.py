@@ -13,9 +13,9 @@ from rich.table import Table
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.profile import KeyProfile
 from unskew.cli._tables import console, new_table
-from unskew.reports.diagnosis_facts import COLUMNS, facts, shown_predictions
+from unskew.reports.diagnosis import PREDICTION_COLUMNS, diagnosis_facts, shown_predictions
 from unskew.reports.measurement import to_plain
-from unskew.reports.numbers import count_text, share_text
+from unskew.reports.tables import count_text, share_text
 
 _TOP_KEYS = 5
 
@@ -25,8 +25,8 @@ def hand_over(
 ) -> None:
     """Write the report, then print the diagnosis as JSON or as tables."""
     if report is not None:
-        from unskew.reports.diagnosis_page import render_diagnosis
-        from unskew.reports.writing import write_page
+        from unskew.reports.diagnosis import render_diagnosis
+        from unskew.reports.page import write_page
 
         command = shlex.join(["unskew", *arguments])
         write_page(report, render_diagnosis(diagnosis, command=command))
@@ -34,11 +34,11 @@ def hand_over(
         typer.echo(writer.dumps(to_plain(diagnosis.to_json()), allow_nan=False))
         return
     out = console()
-    for name, text in facts(diagnosis):
+    for name, text in diagnosis_facts(diagnosis):
         out.print(f"[dim]{name:8}[/dim]{escape(text)}")
     out.print(_top_keys(diagnosis.profile))
     out.print(_predictions(diagnosis))
-    for column in [each for each in COLUMNS if each.shown(diagnosis)]:
+    for column in [each for each in PREDICTION_COLUMNS if each.shown(diagnosis)]:
         out.print(f"[dim]{escape(column.title)}: {escape(column.meaning)}[/dim]")
     _print_advice(out, diagnosis)
     if report is not None:
@@ -58,7 +58,7 @@ def _top_keys(profile: KeyProfile) -> Table:
 def _predictions(diagnosis: Diagnosis) -> Table:
     table = new_table()
     table.add_column("grouping", no_wrap=True)
-    columns = [each for each in COLUMNS if each.shown(diagnosis)]
+    columns = [each for each in PREDICTION_COLUMNS if each.shown(diagnosis)]
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     table.add_column("not for this work because it", no_wrap=True)

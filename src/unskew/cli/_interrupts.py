@@ -1,4 +1,8 @@
-"""Ctrl-C during a run: stop at the next batch, never in the middle of a compiled loop."""
+"""Ctrl-C for all commands: take note of it, and stop where that is safe.
+
+A simulation stops at its next batch, never in the middle of a compiled loop; a run on Spark after
+the running micro-batch; the reproduction of papers after the unit that runs; a page at once.
+"""
 
 import signal
 import threading
@@ -29,6 +33,10 @@ class Interrupt:
 
     asked_to_stop: threading.Event
 
+    def wait(self) -> None:
+        """Wait until Ctrl-C is pressed."""
+        self.asked_to_stop.wait()
+
     def check(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
         if self.asked_to_stop.is_set():
@@ -37,7 +45,10 @@ class Interrupt:
 
 @contextmanager
 def noting_interrupts() -> Iterator[Interrupt]:
-    """Only take note of Ctrl-C; a second one does not wait."""
+    """Only take note of Ctrl-C; a second one does not wait.
+
+    To be entered after a Spark session was started, since Spark puts a handler of its own.
+    """
     interrupt = Interrupt(threading.Event())
 
     def take_note(number: int, frame: FrameType | None) -> None:
@@ -45,7 +56,7 @@ def noting_interrupts() -> Iterator[Interrupt]:
             signal.default_int_handler(number, frame)
         interrupt.asked_to_stop.set()
 
-    if not _raises_now():
+    if not _may_be_interrupted():
         yield interrupt
         return
     before: Any = signal.signal(signal.SIGINT, take_note)
@@ -55,11 +66,11 @@ def noting_interrupts() -> Iterator[Interrupt]:
         signal.signal(signal.SIGINT, before)
 
 
-def _raises_now() -> bool:
-    """Whether Ctrl-C is an exception here: not in other threads, nor where it is ignored."""
+def _may_be_interrupted() -> bool:
+    """Whether Ctrl-C comes here: not to other threads, nor where it is ignored."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from unskew.cli._tables import new_table
-from unskew.events import BatchEvent, HotKey
-from unskew.reports.columns import UNKNOWN
+from unskew.events import Epoch, HotKey
 from unskew.reports.grouping_run import MeasuredBatch
-from unskew.reports.numbers import count_text, real_text, replication_text
+from unskew.reports.tables import UNKNOWN, count_text, real_text, replication_text
 
 _ROWS_SHOWN = 12
 _KEYS_SHOWN = 3
@@ -35,7 +34,7 @@ class LiveRun:
 
     def __init__(self, batches: int | None, *, wanted: bool = True) -> None:
         self._shown = wanted and sys.stderr is not None and sys.stderr.isatty()
-        self._events: deque[BatchEvent] = deque(maxlen=_ROWS_SHOWN)
+        self._events: deque[Epoch] = deque(maxlen=_ROWS_SHOWN)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -54,7 +53,7 @@ class LiveRun:
 
     def add(self, batch: MeasuredBatch) -> None:
         """Show a micro-batch that has ended."""
-        self._events.append(batch.event)
+        self._events.append(batch.epoch)
         self._bar.advance(self._task)
         if self._shown:
             self._live.update(Group(table_of_batches(list(self._events)), self._bar))
@@ -74,7 +73,7 @@ class LiveRun:
             self._live.stop()
 
 
-def table_of_batches(events: list[BatchEvent]) -> Table:
+def table_of_batches(events: list[Epoch]) -> Table:
     """Return a table with a row a micro-batch."""
     table = new_table()
     table.add_column("grouping", no_wrap=True)
@@ -86,13 +85,13 @@ def table_of_batches(events: list[BatchEvent]) -> Table:
     return table
 
 
-def _cells(event: BatchEvent) -> list[str]:
-    speed = real_text(event.rows / event.seconds) if event.seconds else UNKNOWN
+def _cells(event: Epoch) -> list[str]:
+    speed = UNKNOWN if event.rows_per_second is None else real_text(event.rows_per_second)
     copies = UNKNOWN if event.replication is None else replication_text(event.replication)
     return [
         count_text(event.rows),
         speed,
-        real_text(event.seconds),
+        real_text(event.seconds or 0.0),
         real_text(event.imbalance) if event.loads else UNKNOWN,
         copies,
         UNKNOWN if event.split_keys is None else count_text(event.split_keys),

@@ -49,8 +49,7 @@ class Output:
     def _write_report(
         self, path: Path, measurements: Sequence[Measurement], notes: Sequence[str]
     ) -> None:
-        from unskew.reports.page import render_page
-        from unskew.reports.writing import write_page
+        from unskew.reports.page import render_page, write_page
 
         name = "Comparison of groupings" if len(measurements) > 1 else measurements[0].label
         command = shlex.join(["unskew", *self.arguments])

@@ -182,7 +182,7 @@ def write_report(path: Path, out: Path, arguments: Sequence[str]) -> None:
     """Write the page about all that is in the results folder."""
     from unskew.experiments.markdown import render_markdown
     from unskew.experiments.page import render_page
-    from unskew.reports.writing import write_page
+    from unskew.reports.page import write_page
 
     summaries = results.read_all(out)
     if not summaries:

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from unskew.cli._tables import console, print_meanings, table_of
 from unskew.reports.grouping_run import GroupingRun
-from unskew.reports.run_columns import RUN_COLUMNS
+from unskew.reports.tables import RUN_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ class RunOutput:
             out.print(escape(note))
 
     def _write_report(self, path: Path, runs: Sequence[GroupingRun], notes: Sequence[str]) -> None:
-        from unskew.reports.run_page import render_run
-        from unskew.reports.writing import write_page
+        from unskew.reports.page import render_run, write_page
 
         command = shlex.join(["unskew", *self.arguments])
         title = f"{self.arguments[1] if len(self.arguments) > 1 else 'run'} · unskew run"

@@ -49,7 +49,7 @@ class RunSettings:
             got = ", ".join(self.groupings)
             raise InvalidParameterError("unskew run", "--grouping", "each given once", got)
         if report is not None:
-            from unskew.reports.writing import check_report
+            from unskew.reports.page import check_report
 
             check_report(report)
         if find_spec("pyspark") is None:

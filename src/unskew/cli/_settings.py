@@ -42,7 +42,7 @@ class Settings:
             check_real("unskew", "--over-provisioning", self.over_provisioning, above=0)
         parse_speeds(self.speeds)
         if report is not None:
-            from unskew.reports.writing import check_report
+            from unskew.reports.page import check_report
 
             check_report(report)
 

@@ -8,9 +8,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, Row, have_queues
 from unskew.reports.measurement import Measurement
-from unskew.reports.summary import facts
+from unskew.reports.tables import (
+    LOAD_COLUMNS,
+    QUEUE_COLUMNS,
+    Column,
+    Row,
+    have_queues,
+    measurement_facts,
+)
 
 _WIDTH_OF_FILES = 200
 
@@ -29,7 +35,7 @@ def new_table() -> Table:
 def print_measurements(measurements: Sequence[Measurement], notes: Sequence[str] = ()) -> None:
     """Print what was measured, best values in green, and what the columns mean."""
     out = console()
-    for name, text in facts(measurements):
+    for name, text in measurement_facts(measurements):
         out.print(f"[dim]{name:8}[/dim]{escape(text)}")
     out.print(table_of(LOAD_COLUMNS, measurements))
     columns = list(LOAD_COLUMNS)

@@ -1,6 +1,5 @@
 """``unskew dashboard``: look at a run, or at a simulated stream."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -56,10 +55,13 @@ def dashboard(
         if run_dir is None
         else serve_folder(run_dir, mode="replay", host=host, port=port)
     )
-    with opened as page:
+    from unskew.cli._interrupts import noting_interrupts
+
+    with opened as page, noting_interrupts() as interrupt:
         announce(page, open_browser=not no_browser)
         typer.echo("Ctrl-C closes it.", err=True)
-        _wait_for_ctrl_c()
+        interrupt.wait()  # to close the page is the usual end of this command, not a failure
+        typer.echo("closed", err=True)
 
 
 @contextmanager
@@ -74,11 +76,3 @@ def _demo_page(host: str | None, port: int | None) -> Iterator[Page]:
 
         with Demo(feed):
             yield server
-
-
-def _wait_for_ctrl_c() -> None:
-    """Wait; to close the page is the usual end of this command, not a failure."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        typer.echo("closed", err=True)

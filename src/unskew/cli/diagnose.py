@@ -166,7 +166,7 @@ def open_data(data: str, by: str | None, cost: str | None, seed: int) -> "Stream
     """Return the rows of a path or of a stream's spec; a file of that name comes first."""
     from unskew.errors import InvalidParameterError
     from unskew.streams import STREAMS, file, parse_stream
-    from unskew.streams.spec import ALIASES
+    from unskew.streams.registry import ALIASES
 
     name = data.partition(":")[0].strip()
     if Path(data).expanduser().exists() or name not in {*STREAMS, *ALIASES}:

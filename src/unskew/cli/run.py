@@ -204,7 +204,7 @@ def _page(
 def _follow(asked: "Run", master: str | None, *, show: bool) -> "tuple[list[GroupingRun], bool]":
     """Start Spark, run everything, and say whether it was stopped by Ctrl-C."""
     from unskew.apps.running.run_session import run_session
-    from unskew.apps.running.stopping import stop_on_interrupt
+    from unskew.cli._interrupts import noting_interrupts
     from unskew.cli._live_run import LiveRun
 
     total = None if asked.max_batches is None else asked.max_batches * len(asked.groupings)
@@ -213,7 +213,8 @@ def _follow(asked: "Run", master: str | None, *, show: bool) -> "tuple[list[Grou
         waits = asked.delay > 0
         spark = run_session(master, workers=asked.workers, waits=waits, packages=packages)
         try:
-            with stop_on_interrupt() as stop:
+            with noting_interrupts() as interrupt:
+                stop = interrupt.asked_to_stop
                 runs = asked.run(spark, asked_to_stop=stop, on_start=live.say, on_batch=live.add)
                 return runs, stop.is_set()
         finally:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
-from unskew.events import BatchEvent, HotKey
+from unskew.dashboard.serving import Closeable
+from unskew.events import Epoch, HotKey
 from unskew.groupings.base import Grouping
 from unskew.groupings.plan import Plan
 from unskew.groupings.registry import make_grouping
@@ -55,7 +55,7 @@ class SimulatedGrouping:
         self._grouping: Grouping = make_grouping(name, workers, seed=seed)
         self._version = 0
 
-    def work(self, batch: int, keys: NDArray[np.uint64], *, started: float) -> BatchEvent:
+    def work(self, batch: int, keys: NDArray[np.uint64], *, started: float) -> Epoch:
         """Route a micro-batch, and plan anew after it where the scheme does."""
         workers = self._grouping.route_many(keys)
         loads = np.bincount(workers, minlength=self._grouping.workers)
@@ -63,7 +63,7 @@ class SimulatedGrouping:
         promise = None if plan is None else plan.predicted_imbalance
         why = self._replan(keys, imbalance_percent(loads), promise)
         busy = loads * _SECONDS_A_ROW
-        return BatchEvent(
+        return Epoch(
             grouping=self.name,
             query="simulated drift",
             run="demo",

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from unskew.dashboard.model import RunModel
-from unskew.events import BatchEvent
+from unskew.events import Epoch
 
 MOST_WAITING = 64
 """Messages that wait for a browser; a slower one loses the oldest and reads the state anew."""
@@ -95,7 +95,7 @@ class Feed:
         self._closed = False
         self.lost = 0
 
-    def publish(self, event: BatchEvent) -> None:
+    def publish(self, event: Epoch) -> None:
         """Show an event."""
         with self._lock:
             update = self._model.take(event)

@@ -3,12 +3,11 @@
 import threading
 from pathlib import Path
 
-from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
-from unskew.dashboard.serving import DashboardServer
+from unskew.dashboard.serving import Closeable, DashboardServer
 from unskew.events import EventTail, RunRecordError
-from unskew.events.reading import check_record, no_events
+from unskew.events.record import check_record, no_events
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 

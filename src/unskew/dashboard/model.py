@@ -4,10 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from unskew.dashboard.frame import Frame, frame_of
-from unskew.dashboard.shown_text import shown_text
-from unskew.dashboard.worker_view import MOST_BARS
-from unskew.events import BatchEvent
+from unskew.dashboard.frame import MOST_BARS, Frame, frame_of, shown_text
+from unskew.events import Epoch
 
 MOST_GROUPINGS = 12
 MOST_FRAMES = 400
@@ -31,11 +29,11 @@ class Totals:
     worker_busy_seconds: list[float] = field(default_factory=list)
     """Both are kept only while there are few workers."""
 
-    def add(self, event: BatchEvent) -> None:
+    def add(self, event: Epoch) -> None:
         """Count an event in."""
         self.batches += 1
         self.rows += event.rows
-        self.seconds += event.seconds
+        self.seconds += event.seconds or 0.0
         self.busy_seconds += sum(event.busy_seconds or ())
         self.dead_letters += event.dead_letters
         self.messages += event.messages or 0
@@ -60,7 +58,7 @@ class Track:
         self.frames: list[Frame] = []
         self.plans: deque[dict[str, Any]] = deque(maxlen=MOST_PLANS)
 
-    def take(self, event: BatchEvent, sequence: int) -> None:
+    def take(self, event: Epoch, sequence: int) -> None:
         """Add an event."""
         self.query, self.run = shown_text(event.query), shown_text(event.run)
         self.totals.add(event)
@@ -95,7 +93,7 @@ class RunModel:
 
     Examples
     --------
-    >>> event = BatchEvent(
+    >>> event = Epoch(
     ...     grouping="key", query="counts", run="1", batch=0, started=0.0, seconds=2.0,
     ...     rows=4, loads=(3, 1), imbalance=50.0,
     ... )
@@ -114,7 +112,7 @@ class RunModel:
         self.problem: str | None = None
         self.dropped = 0
 
-    def take(self, event: BatchEvent) -> dict[str, Any] | None:
+    def take(self, event: Epoch) -> dict[str, Any] | None:
         """Add an event; return what changed, or None if there is no room for its grouping."""
         name = shown_text(event.grouping)
         track = self.tracks.get(name)
@@ -155,11 +153,11 @@ def _thinned(frames: list[Frame]) -> list[Frame]:
     return frames[:half:2] + frames[half:]
 
 
-def _plan_made(event: BatchEvent, step: int) -> dict[str, Any]:
+def _plan_made(event: Epoch, step: int) -> dict[str, Any]:
     return {
         "step": step,
         "batch": event.batch,
-        "time": event.started + event.seconds,
+        "time": (event.started or 0.0) + (event.seconds or 0.0),
         "version": event.next_version,
         "why": None if event.why is None else shown_text(event.why, 300),
     }

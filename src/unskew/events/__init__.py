@@ -1,22 +1,36 @@
-"""The record of a run: one line of JSON a micro-batch and grouping, for people and programs.
+"""The record of a stream: one line of JSON per micro-batch and grouping, for people and programs.
 
-`unskew run` and `unskew.spark.watch` write it, the dashboard shows it, anybody may follow it; the
-schema is in ``docs/events.md``.
+`unskew run`, `unskew.spark.watch` and the planning loop write it, the dashboard shows it, anybody
+may follow it; the schema is in ``docs/events.md``.
 """
 
-from unskew.events.batch_event import SCHEMA, BatchEvent, HotKey, event_from, line_of
-from unskew.events.reading import EventTail, RunRecordError, read_events
-from unskew.events.writing import EVENTS_FILE, append_event
+from unskew.events.epoch import MOST_KEY_CHARACTERS, SCHEMA, Epoch, HotKey, epoch_from, line_of
+from unskew.events.record import (
+    EVENTS_FILE,
+    PLAN_RECORD,
+    RUN_RECORD,
+    EventTail,
+    Record,
+    RunRecordError,
+    append_epoch,
+    read_epochs,
+    read_events,
+)
 
 __all__ = [
     "EVENTS_FILE",
+    "MOST_KEY_CHARACTERS",
+    "PLAN_RECORD",
+    "RUN_RECORD",
     "SCHEMA",
-    "BatchEvent",
+    "Epoch",
     "EventTail",
     "HotKey",
+    "Record",
     "RunRecordError",
-    "append_event",
-    "event_from",
+    "append_epoch",
+    "epoch_from",
     "line_of",
+    "read_epochs",
     "read_events",
 ]

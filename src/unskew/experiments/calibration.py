@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unskew import __version__
-from unskew.reports.writing import write_page
+from unskew.reports.page import write_page
 
 FILE = "calibration.json"
 

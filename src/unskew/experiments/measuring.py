@@ -7,9 +7,8 @@ import numpy as np
 from unskew.groupings.base import Grouping, LearnedGrouping
 from unskew.groupings.registry import make_grouping
 from unskew.simulator.loads import simulate
-from unskew.simulator.queue_result import QueueResult
 from unskew.simulator.queueing import simulate_queue
-from unskew.simulator.result import SimulationResult
+from unskew.simulator.results import QueueResult, SimulationResult
 from unskew.streams.base import Stream
 
 _EPOCHS = 50

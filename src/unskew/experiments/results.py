@@ -13,7 +13,7 @@ from unskew.experiments.drawing import to_svg
 from unskew.experiments.registry import all_experiments
 from unskew.experiments.rows import Rows
 from unskew.experiments.spec import SIZES, SPARK, Experiment, Parameters
-from unskew.reports.writing import write_page
+from unskew.reports.page import write_page
 
 _LIBRARIES = ("numpy", "numba", "pyarrow")
 ROWS, FIGURE, RESULT, UNITS = "rows.csv", "figure.svg", "result.json", "units.jsonl"

@@ -1,20 +1,74 @@
-"""What a grouping did in a run of an application, micro-batch by micro-batch and as a whole."""
+"""Results of one grouping in a run of an application, by micro-batch and as a whole."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from unskew.events import BatchEvent
+from unskew.events import Epoch
 from unskew.metrics import stddev
-from unskew.reports.latencies import Waits, quantile
 from unskew.reports.measurement import to_plain
+
+_STEPS = 60  # halvings of an interval: exact to the last bit of a float
+
+
+class Waits(NamedTuple):
+    """The waits of the rows of a micro-batch, spread evenly between the newest and the oldest."""
+
+    least: float
+    """Seconds that the row waited which came last."""
+    most: float
+    """Seconds that the row waited which came first."""
+    rows: int
+
+    def quantile(self, share: float) -> float:
+        """Return the wait that this share of the rows does not exceed.
+
+        >>> Waits(1.0, 3.0, rows=10).quantile(0.5)
+        2.0
+        """
+        return self.least + share * (self.most - self.least)
+
+    def share_within(self, seconds: float) -> float:
+        """Return the share of the rows that waited no longer.
+
+        >>> Waits(1.0, 3.0, rows=10).share_within(1.5)
+        0.25
+        """
+        if self.least < seconds < self.most:
+            return (seconds - self.least) / (self.most - self.least)
+        return 1.0 if seconds >= self.most else 0.0
+
+
+def share_within(waits: Sequence[Waits], seconds: float) -> float:
+    """Return the share of all rows that waited no longer than so many seconds."""
+    rows = sum(each.rows for each in waits)
+    return sum(each.rows * each.share_within(seconds) for each in waits) / rows if rows else 0.0
+
+
+def quantile(waits: Sequence[Waits], share: float) -> float:
+    """Return the wait that this share of all rows does not exceed; NaN without rows.
+
+    >>> waits = [Waits(1.0, 1.0, rows=90), Waits(5.0, 5.0, rows=10)]
+    >>> round(quantile(waits, 0.5), 9), round(quantile(waits, 0.95), 9)
+    (1.0, 5.0)
+    """
+    if not any(each.rows for each in waits):
+        return float("nan")
+    low, high = 0.0, max(each.most for each in waits)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if share_within(waits, middle) >= share:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 class MeasuredBatch(NamedTuple):
     """A micro-batch, and what its event does not tell."""
 
-    event: BatchEvent
+    epoch: Epoch
     waits: Waits
     keys: int
     """Distinct keys, an estimate."""
@@ -40,7 +94,7 @@ class GroupingRun:
 
     Examples
     --------
-    >>> event = BatchEvent(
+    >>> event = Epoch(
     ...     grouping="key", query="q", run="r", batch=0, started=0.0, seconds=2.0, rows=40,
     ...     loads=(30, 10), imbalance=50.0)
     >>> run = GroupingRun("key", [MeasuredBatch(event, Waits(2.0, 2.0, 40), keys=9, held=9)])
@@ -61,12 +115,12 @@ class GroupingRun:
     @property
     def rows(self) -> int:
         """Rows that were measured."""
-        return sum(each.event.rows for each in self.measured)
+        return sum(each.epoch.rows for each in self.measured)
 
     @property
     def seconds(self) -> float:
         """What the measured micro-batches took."""
-        return sum(each.event.seconds for each in self.measured)
+        return sum(each.epoch.seconds or 0.0 for each in self.measured)
 
     @property
     def rows_per_second(self) -> float:
@@ -105,7 +159,7 @@ class GroupingRun:
     @property
     def dead_letters(self) -> int:
         """Records that were put aside, those of the warm-up among them."""
-        return sum(each.event.dead_letters for each in self.batches)
+        return sum(each.epoch.dead_letters for each in self.batches)
 
     def latency(self, share: float) -> float:
         """Return the wait in seconds that this share of the rows did not exceed."""
@@ -128,7 +182,7 @@ class GroupingRun:
             "replication": self.replication,
             "memory": self.memory,
             "loads": self.loads,
-            "batch_seconds": [each.event.seconds for each in self.measured],
+            "batch_seconds": [each.epoch.seconds for each in self.measured],
             "dead_letters": self.dead_letters,
             "notes": list(self.notes),
         }
@@ -137,4 +191,4 @@ class GroupingRun:
 
     def _loads(self) -> Iterator[tuple[int, ...]]:
         """Return the rows of workers, where they were counted."""
-        return (each.event.loads for each in self.measured if each.event.loads)
+        return (each.epoch.loads for each in self.measured if each.epoch.loads)

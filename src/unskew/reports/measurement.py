@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.simulator.queue_result import QueueResult
-from unskew.simulator.result import SimulationResult
+from unskew.simulator.results import QueueResult, SimulationResult
 
 
 @dataclass(frozen=True)

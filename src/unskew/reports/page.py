@@ -1,13 +1,32 @@
-"""The report: one HTML page that needs nothing but a browser, not even a network."""
+"""Make and write reports: one HTML page that needs nothing but a browser, not even a network."""
 
+import os
+import tempfile
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
-from unskew.reports._plotly import to_div
-from unskew.reports.charts import balance_chart, imbalance_chart, loads_chart
-from unskew.reports.columns import LOAD_COLUMNS, QUEUE_COLUMNS, Column, Row, have_queues
+from unskew.errors import InvalidParameterError, UnskewError
+from unskew.reports._plotly import require_plotly, to_div
+from unskew.reports.charts import (
+    balance_chart,
+    batch_time_chart,
+    imbalance_chart,
+    loads_chart,
+    run_loads_chart,
+    waits_chart,
+)
+from unskew.reports.grouping_run import GroupingRun
 from unskew.reports.measurement import Measurement
-from unskew.reports.summary import facts
+from unskew.reports.tables import (
+    LOAD_COLUMNS,
+    QUEUE_COLUMNS,
+    RUN_COLUMNS,
+    Column,
+    Row,
+    have_queues,
+    measurement_facts,
+)
 
 # The policy lets the browser itself refuse whatever would go to the network.
 _POLICY = (
@@ -73,17 +92,17 @@ def render_page(
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<code>{escape(command)}</code>",
-        fact_list(facts(measurements)),
-        table("Balance and memory", LOAD_COLUMNS, measurements),
+        fact_list(measurement_facts(measurements)),
+        measurement_table("Balance and memory", LOAD_COLUMNS, measurements),
     ]
     if have_queues(measurements):
-        parts.append(table("Completion time", QUEUE_COLUMNS, measurements))
+        parts.append(measurement_table("Completion time", QUEUE_COLUMNS, measurements))
     parts += [f"<p>{escape(note)}</p>" for note in notes]
-    parts += _charts(measurements)
-    return frame(title, "\n".join(parts))
+    parts += _measurement_charts(measurements)
+    return whole_page(title, "\n".join(parts))
 
 
-def frame(title: str, body: str) -> str:
+def whole_page(title: str, body: str) -> str:
     """Return the whole page around its body."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -100,7 +119,9 @@ def fact_list(named: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(lines)}</dl>"
 
 
-def table(title: str, columns: Sequence[Column[Row]], measurements: Sequence[Row]) -> str:
+def measurement_table(
+    title: str, columns: Sequence[Column[Row]], measurements: Sequence[Row]
+) -> str:
     """Return a table with what its columns mean below it."""
     cells = [column.cells(measurements) for column in columns]
     rows = [
@@ -129,7 +150,7 @@ def _cell(text: str, best: bool) -> str:
     return f"<td{mark}>{escape(text)}</td>"
 
 
-def _charts(measurements: Sequence[Measurement]) -> list[str]:
+def _measurement_charts(measurements: Sequence[Measurement]) -> list[str]:
     return [
         "<h2>Load of each worker</h2>",
         "<p>The dashed line is the mean: the nearer all come to it, the sooner all are done.</p>",
@@ -142,3 +163,88 @@ def _charts(measurements: Sequence[Measurement]) -> list[str]:
         "<p>Down is more even, left is less memory. An imbalance of 0 stands at the bottom.</p>",
         to_div(balance_chart(measurements), "balance", with_library=False),
     ]
+
+
+def render_run(
+    runs: Sequence[GroupingRun],
+    *,
+    title: str,
+    command: str,
+    facts: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the page about a run of an application under one or more groupings.
+
+    Parameters
+    ----------
+    runs
+        At least one.
+    title
+        What it is, in a few words.
+    command
+        What the user typed to get it.
+    facts
+        Names and texts of what all groupings had in common.
+    notes
+        Further remarks, a sentence each.
+    """
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<code>{escape(command)}</code>",
+        fact_list(facts),
+        measurement_table("Throughput, latency, balance and memory", RUN_COLUMNS, runs),
+        *(f"<p>{escape(note)}</p>" for note in notes),
+        *_run_charts(runs),
+    ]
+    return whole_page(title, "\n".join(parts))
+
+
+def _run_charts(runs: Sequence[GroupingRun]) -> list[str]:
+    return [
+        "<h2>Rows of each worker</h2>",
+        "<p>All measured micro-batches together; the dashed line is the mean.</p>",
+        to_div(run_loads_chart(runs), "loads", with_library=True),
+        "<h2>Time of each micro-batch</h2>",
+        "<p>A micro-batch is done when its busiest worker is. The first ones warm up.</p>",
+        to_div(batch_time_chart(runs), "batches", with_library=False),
+        "<h2>Latency</h2>",
+        "<p>How many rows had their result within so many seconds.</p>",
+        to_div(waits_chart(runs), "waits", with_library=False),
+    ]
+
+
+def check_report(path: Path) -> None:
+    """Raise unless a report can be drawn and written to ``path``; to be asked before a long run."""
+    require_plotly()
+    try:
+        if path.is_dir():
+            raise _refused_report("a file, not a directory", path)
+        if path.exists() and not path.is_file():
+            raise _refused_report("a regular file", path)
+        if not path.resolve().parent.is_dir():
+            raise _refused_report("in a directory that exists", path)
+        # Asking for permissions is not enough: a disk may be mounted for reading only.
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+        if path.exists() and not os.access(path, os.W_OK):
+            raise _refused_report("a file that may be written", path)
+    except OSError as error:
+        expected = f"a path that can be written ({error.strerror})"
+        raise _refused_report(expected, path) from None
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write ``page`` so that ``path`` has all of it or stays as it was."""
+    target = path.resolve()
+    part = target.with_name(f".unskew-{os.getpid()}.part")
+    try:
+        part.write_text(page, encoding="utf-8", errors="backslashreplace")
+        part.replace(target)
+    except OSError as error:
+        raise UnskewError(f"report: could not write {path}: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _refused_report(expected: str, path: Path) -> InvalidParameterError:
+    return InvalidParameterError("report", "path", expected, str(path))

@@ -17,9 +17,8 @@ from unskew.groupings.base import (
     Workers,
 )
 from unskew.hashing import Ids, Keys, identities
-from unskew.simulator.key_index import KeyIndex
-from unskew.simulator.observer import Observer
-from unskew.simulator.result import SimulationResult
+from unskew.simulator.observer import KeyIndex, Observer
+from unskew.simulator.results import SimulationResult
 from unskew.simulator.sources import Sources
 from unskew.streams.base import DEFAULT_BATCH, Batch, Stream
 from unskew.streams.in_memory import from_keys
@@ -82,7 +81,7 @@ def simulate(
     epoch = None if epoch is None else check_int("simulate", "epoch", epoch, minimum=1)
     learned = rows_to_learn(grouping, workload, learn, epoch)
     scheme = prepared(grouping, workload, learned, weighted=weighted)
-    run = Run(
+    run = SimulationRun(
         scheme,
         sources=sources,
         deal=deal,
@@ -100,7 +99,7 @@ def simulate(
     return SimulationResult.of(scheme, run.observer, sources=sources, learned=learned)
 
 
-class Run:
+class SimulationRun:
     """One run: learn from the first rows, then route, measure and plan anew at each epoch.
 
     Parameters

@@ -8,13 +8,23 @@ from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError, StreamError
 from unskew.groupings.base import Grouping
 from unskew.hashing import Keys
-from unskew.simulator._completion import CompletionTimes
 from unskew.simulator._queue_routers import make_router
-from unskew.simulator._queues import Arrivals, new_queues
-from unskew.simulator._speeds import Phase, Speeds, check_speeds
-from unskew.simulator.loads import Progress, Run, cut_batches, prepared, rows_to_learn
-from unskew.simulator.queue_result import QueueResult
-from unskew.simulator.result import SimulationResult
+from unskew.simulator._queues import (
+    Arrivals,
+    CompletionTimes,
+    Phase,
+    Speeds,
+    check_speeds,
+    new_queues,
+)
+from unskew.simulator.loads import (
+    Progress,
+    SimulationRun,
+    cut_batches,
+    prepared,
+    rows_to_learn,
+)
+from unskew.simulator.results import QueueResult, SimulationResult
 from unskew.streams.base import Batch, Stream
 from unskew.streams.in_memory import from_keys
 
@@ -96,7 +106,7 @@ def simulate_queue(
     gap = check_real(_OWNER, "mean_cost", mean_cost, minimum=0) / grouping.workers * provision
     queues = new_queues(grouping.workers)
     scheme = prepared(grouping, workload, learned, weighted=weighted)
-    run = Run(
+    run = SimulationRun(
         scheme,
         sources=sources,
         deal=deal,

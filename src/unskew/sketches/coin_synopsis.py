@@ -34,7 +34,7 @@ LEAST_DECLINE = 1e-9
 _MOST_BITS = 32
 
 
-class Event(NamedTuple):
+class CoinEvent(NamedTuple):
     """A key that became hot (``append``) or is hot no more (``delete``)."""
 
     key_id: int
@@ -144,14 +144,14 @@ class CoinSynopsis:
             seed=seed,
         )
 
-    def update(self, key: Key) -> list[Event]:
+    def update(self, key: Key) -> list[CoinEvent]:
         """Watch one row; return which keys became hot or ceased to be, in order."""
         return self.update_many([key])
 
-    def update_many(self, keys: Keys) -> list[Event]:
+    def update_many(self, keys: Keys) -> list[CoinEvent]:
         """Watch rows; return which keys became hot or ceased to be, in order."""
         ids = identities(keys)
-        events: list[Event] = []
+        events: list[CoinEvent] = []
         done = 0
         while done < ids.size:
             done = _watch(self.state, ids, done)
@@ -190,7 +190,7 @@ class CoinSynopsis:
         """How many keys had to go because ``capacity`` was reached."""
         return int(self.state.cells[FORCED])
 
-    def merge(self, other: "CoinSynopsis") -> list[Event]:
+    def merge(self, other: "CoinSynopsis") -> list[CoinEvent]:
         """Unite the vectors bit by bit with those of ``other``; return what became hot or ceased.
 
         The coin goes on where it was: rows that ``other`` has watched do not count as rows here.
@@ -198,18 +198,18 @@ class CoinSynopsis:
         if not isinstance(other, CoinSynopsis) or other.vector_bits != self.vector_bits:
             expected = f"a synopsis with vector_bits={self.vector_bits}"
             raise InvalidParameterError(type(self).__name__, "other", expected, other)
-        events: list[Event] = []
+        events: list[CoinEvent] = []
         theirs = (array[: len(other)].copy() for array in (other.state.ids, other.state.vectors))
         for key_id, vector in zip(*theirs, strict=True):
             merge_vectors(self.state, key_id, vector)
             events.extend(self._last_events())
         return events
 
-    def _last_events(self) -> list[Event]:
+    def _last_events(self) -> list[CoinEvent]:
         count = int(self.state.cells[EVENTS])
         ids, hot = self.state.event_ids[:count].tolist(), self.state.event_hot[:count].tolist()
         return [
-            Event(key_id, "append" if is_now_hot else "delete")
+            CoinEvent(key_id, "append" if is_now_hot else "delete")
             for key_id, is_now_hot in zip(ids, hot, strict=True)
         ]
 

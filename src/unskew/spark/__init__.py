@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unskew.errors import UnskewError as UnskewError
+    from unskew.events import Epoch as Epoch
+    from unskew.events import read_epochs as read_epochs
     from unskew.groupings.plan import Plan as Plan
     from unskew.spark.aggregates import collect_sorted_set as collect_sorted_set
     from unskew.spark.aggregates import histogram as histogram
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from unskew.spark.salt import salt as salt
     from unskew.spark.session import LostExecutorWarning as LostExecutorWarning
     from unskew.spark.session import session as session
-    from unskew.spark.stream.epochs import Epoch as Epoch
-    from unskew.spark.stream.epochs import read_epochs as read_epochs
     from unskew.spark.watch import Watch as Watch
     from unskew.spark.watch import watch as watch
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 # this package and need not wait for Numba.
 _MODULES = {
     "unskew.errors": ("UnskewError",),
+    "unskew.events": ("Epoch", "read_epochs"),
     "unskew.groupings.plan": ("Plan",),
     "unskew.spark.aggregates": (
         "collect_sorted_set",
@@ -76,7 +77,6 @@ _MODULES = {
     ),
     "unskew.spark.salt": ("salt",),
     "unskew.spark.session": ("LostExecutorWarning", "session"),
-    "unskew.spark.stream.epochs": ("Epoch", "read_epochs"),
     "unskew.spark.watch": ("Watch", "watch"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -12,19 +12,18 @@ from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql.types import DateType, NumericType, TimestampNTZType, TimestampType
 
 from unskew._validation import check_choice, check_int
-from unskew.advisor.counts import Counts
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.diagnosis import diagnose as diagnose_profile
 from unskew.advisor.drift import HOT_KEYS, WINDOWS, Drift, drift_between
-from unskew.advisor.drift import Window as Stretch
-from unskew.advisor.predict import WHOLE_WRAP
+from unskew.advisor.drift import DriftWindow as Stretch
+from unskew.advisor.key_counts import KeyCounts
+from unskew.advisor.predict import MERGE, WHOLE_WRAP, check_work
 from unskew.advisor.profile import KeyProfile
-from unskew.advisor.works import MERGE, check_work
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.groupings.registry import make_grouping
 from unskew.hashing import identities
-from unskew.reports.diagnosis_text import diagnosis_html, diagnosis_text
+from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
 from unskew.spark.columns import By, check_by, free_names, identity, quoted
 from unskew.spark.routing.learning import WAYS, sample_size
 from unskew.spark.routing.schemes import runnable
@@ -305,5 +304,5 @@ def _stretches(table: pa.Table) -> list[Stretch]:
         ids = identities(known["id"])
         order = np.argsort(ids)
         rows = known["rows"].to_numpy().astype(np.float64)[order]
-        stretches.append(Stretch(Counts(ids[order], rows, np.empty(0)), total))
+        stretches.append(Stretch(KeyCounts(ids[order], rows, np.empty(0)), total))
     return stretches

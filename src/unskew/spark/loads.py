@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
 from unskew._validation import check_real
 from unskew.errors import InvalidParameterError, UnskewError
+from unskew.events import Epoch, read_epochs
 from unskew.groupings.plan import Plan
 from unskew.metrics import imbalance_percent
 from unskew.spark.columns import By, identity, unused_name
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.steps.running import STATS_FIELD, read_stats
-from unskew.spark.stream.epochs import Epoch, read_epochs
 
 LOADS_SCHEMA = pa.schema(
     [
@@ -130,7 +130,7 @@ class Loads:
         Null stands for what nobody measured or predicted: busy seconds where the work is Spark's
         own, predictions where no plan was learned, estimates where rows are not scheduled by cost.
         """
-        shares: dict[int, list[float] | None] = {}
+        shares: dict[int | None, list[float] | None] = {}
         rows = []
         for epoch in self.epochs:
             if epoch.version not in shares:
@@ -139,7 +139,7 @@ class Loads:
         table = pa.Table.from_pylist(rows, schema=LOADS_SCHEMA)
         return spark.createDataFrame(table)
 
-    def _plan_of(self, version: int) -> Plan | None:
+    def _plan_of(self, version: int | None) -> Plan | None:
         if self.plan_path is None:
             return None if self._job is None else self._job.plan
         return PlanStore(self.plan_path).plan_of(version)
@@ -247,9 +247,7 @@ class JobWatch:
             imbalance=imbalance_percent(loads),
             predicted_imbalance=plan.predicted_imbalance if plan and predicts else None,
             split_keys=None if plan is None else plan.n_split_keys,
-            next_version=None,
             why=plan.why or None if plan else None,
-            seconds=0.0,
             replication=_replication(found),
             busy_seconds=busy,
         )

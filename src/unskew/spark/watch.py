@@ -5,6 +5,7 @@ import queue
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,20 +13,17 @@ from typing import Any, TypeAlias
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew.dashboard.closing import Closeable
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
-from unskew.dashboard.serving import DashboardServer
+from unskew.dashboard.serving import Closeable, DashboardServer
 from unskew.errors import InvalidParameterError
-from unskew.events import BatchEvent, HotKey, append_event
-from unskew.events.batch_event import MOST_KEY_CHARACTERS
+from unskew.events import MOST_KEY_CHARACTERS, Epoch, HotKey, append_epoch
 from unskew.groupings.plan import Plan, places_of
 from unskew.spark.columns import identity
 from unskew.spark.loads import predicted_shares
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.stream.counters import read_hot
-from unskew.spark.stream.epochs import Epoch
-from unskew.spark.stream.listener import Told, tell, tell_no_more
+from unskew.spark.stream.listener import LoopEpoch, add_watcher, remove_watcher
 
 _MOST_HOT_KEYS = 10
 _QUANTILES = (0.5, 0.95, 0.99)
@@ -46,20 +44,23 @@ class EventMaker:
         self.label = label
         self._names = names
         self._last_start: float | None = None
-        self._plans: dict[Path, tuple[int, Plan | None]] = {}
+        self._plans: dict[Path, tuple[int | None, Plan | None]] = {}
 
-    def events(self, progress: Any, told: list[Told]) -> list[BatchEvent]:
+    def events(self, progress: Any, learned: list[LoopEpoch]) -> list[Epoch]:
         """Return one event; one a loop, if the query has several; none of no rows."""
         rows = int(progress.numInputRows)
-        if not told and not rows:
+        if not learned and not rows:
             return []
         common = self._common(progress)
-        if not told:
-            return [BatchEvent(grouping=self.label, rows=rows, loads=(), imbalance=0.0, **common)]
-        labels = [self.label] if len(told) == 1 else [f"{self.label} {one.name}" for one in told]
+        if not learned:
+            return [Epoch(grouping=self.label, rows=rows, loads=(), imbalance=0.0, **common)]
+        several = len(learned) > 1
+        labels = [f"{self.label} {one.name}" if several else self.label for one in learned]
+            [self.label] if len(learned) == 1 else [f"{self.label} {one.name}" for one in learned]
+        )
         return [
-            BatchEvent(grouping=label, **common, **self._of_loop(one, progress))
-            for label, one in zip(labels, sorted(told, key=lambda one: one.name), strict=True)
+            replace(one.epoch, grouping=label, **common, **self._of_loop(one, progress))
+            for label, one in zip(labels, sorted(learned, key=lambda one: one.name), strict=True)
         ]
 
     def _common(self, progress: Any) -> dict[str, Any]:
@@ -75,14 +76,13 @@ class EventMaker:
             "latency": None if before is None else latency_of(max(0.0, started - before), seconds),
         }
 
-    def _of_loop(self, told: Told, progress: Any) -> dict[str, Any]:
-        epoch = told.epoch
-        plan = self._plan(told.folder, epoch.version)
+    def _of_loop(self, learned: LoopEpoch, progress: Any) -> dict[str, Any]:
+        epoch = learned.epoch
+        plan = self._plan(learned.folder, epoch.version)
         shares = predicted_shares(plan)
         return {
-            **_of_epoch(epoch),
             "predicted_loads": None if shares is None else tuple(s * epoch.rows for s in shares),
-            "hot_keys": self._hot_keys(progress.observedMetrics[told.name], epoch.rows, plan),
+            "hot_keys": self._hot_keys(progress.observedMetrics[learned.name], epoch.rows, plan),
         }
 
     def _hot_keys(self, observed: Any, rows: int, plan: Plan | None) -> tuple[HotKey, ...]:
@@ -98,7 +98,7 @@ class EventMaker:
             for at in range(min(_MOST_HOT_KEYS, ids.size))
         )
 
-    def _plan(self, folder: Path, version: int) -> Plan | None:
+    def _plan(self, folder: Path, version: int | None) -> Plan | None:
         if self._plans.get(folder, (None,))[0] != version:
             self._plans[folder] = version, PlanStore(folder).plan_of(version)
         return self._plans[folder][1]
@@ -117,33 +117,13 @@ def latency_of(gap: float, seconds: float) -> tuple[float, float, float]:
     return p50, p95, p99
 
 
-def _of_epoch(epoch: Epoch) -> dict[str, Any]:
-    names = (
-        "rows",
-        "loads",
-        "busy_seconds",
-        "estimated_seconds",
-        "imbalance",
-        "predicted_imbalance",
-        "imbalance_of",
-        "replication",
-        "split_keys",
-        "version",
-        "next_version",
-        "why",
-        "phase",
-        "messages",
-    )
-    return {name: getattr(epoch, name) for name in names}
-
-
 _MOST_WAITING = 256
 _SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_TO_CLOSE = 15.0
 
 _log = logging.getLogger("unskew.spark")
 
-_Heard: TypeAlias = tuple[Any, list[Told]] | str | None
+_Waiting: TypeAlias = tuple[Any, list[LoopEpoch]] | str | None
 """A micro-batch; the run that has ended; or None: stop."""
 
 
@@ -231,34 +211,34 @@ class Watch(Closeable):
         self.dropped = 0
         self._server, self._spark, self._folder = server, spark, folder
         self._queries, self._makers = queries, makers  # by the run
-        self._heard: queue.Queue[_Heard] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[_Waiting] = queue.Queue(_MOST_WAITING)
         self._closing = threading.Event()
         self._failed = False
         self._thread = threading.Thread(target=self._run, name="unskew-watch", daemon=True)
         self._thread.start()
-        tell(spark, self)
+        add_watcher(spark, self)
 
-    def hear(self, progress: Any, told: list[Told]) -> None:
+    def on_epoch(self, progress: Any, learned: list[LoopEpoch]) -> None:
         """Take note of a micro-batch, for Spark's listener: nothing here takes time."""
         if str(progress.runId) not in self._makers:
             return
         try:
-            self._heard.put_nowait((progress, told))
+            self._waiting.put_nowait((progress, learned))
         except queue.Full:
             self.dropped += 1
             self._server.feed.note_dropped(1)
 
-    def end(self, run: str) -> None:
+    def on_end(self, run: str) -> None:
         """Take note that a run has ended, for Spark's listener."""
         if run in self._makers:
             with suppress(queue.Full):  # the thread looks after the queries by itself, too
-                self._heard.put_nowait(run)
+                self._waiting.put_nowait(run)
 
     def close(self) -> None:
         """Show what was heard, close the page and free its port; the queries go on."""
         self._closing.set()
         with suppress(queue.Full):
-            self._heard.put_nowait(None)
+            self._waiting.put_nowait(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(_SECONDS_TO_CLOSE)
 
@@ -276,16 +256,16 @@ class Watch(Closeable):
                 else:
                     self._show(*heard)
         finally:
-            tell_no_more(self._spark, self)
+            remove_watcher(self._spark, self)
             self._server.feed.end()
             self._server.close()
 
-    def _next(self) -> _Heard:
+    def _next(self) -> _Waiting:
         """Return what is heard next; look after the queries where that takes long."""
         while True:
             wait = not self._closing.is_set()
             try:
-                return self._heard.get(block=wait, timeout=_SECONDS_BETWEEN_LOOKS)
+                return self._waiting.get(block=wait, timeout=_SECONDS_BETWEEN_LOOKS)
             except queue.Empty:
                 if not wait:
                     return None
@@ -293,11 +273,11 @@ class Watch(Closeable):
                     if not _is_active(each):
                         return run
 
-    def _show(self, progress: Any, told: list[Told]) -> None:
+    def _show(self, progress: Any, learned: list[LoopEpoch]) -> None:
         try:
-            for event in self._makers[str(progress.runId)].events(progress, told):
+            for event in self._makers[str(progress.runId)].events(progress, learned):
                 if self._folder is not None:
-                    append_event(self._folder, event)
+                    append_epoch(self._folder, event)
                 self._server.feed.publish(event)
         except Exception:
             if not self._failed:

@@ -7,7 +7,7 @@ from unskew.streams.drift import drift
 from unskew.streams.in_memory import from_keys
 from unskew.streams.lognormal import lognormal
 from unskew.streams.recorded import file
-from unskew.streams.spec import STREAMS, parse_stream
+from unskew.streams.registry import STREAMS, parse_stream
 from unskew.streams.uniform import uniform
 from unskew.streams.zipf import zipf
 

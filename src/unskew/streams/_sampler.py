@@ -1,4 +1,4 @@
-"""Draw keys with given probabilities, each from one 64-bit random number."""
+"""Draw keys with given probabilities, and orders of keys, from a seed."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled, inlined
-from unskew.hashing import mix
+from unskew.hashing import derive_seeds, mix
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _S11 = np.uint64(11)
@@ -66,3 +66,22 @@ def draw(sampler: Sampler, first: int, seed: np.uint64, out: NDArray[np.uint64])
         while thresholds[key] <= number:
             key += 1
         out[i] = np.uint64(key)
+
+
+def shuffled_order(count: int, seed: int, *, purpose: str) -> NDArray[np.uint64]:
+    """Return the numbers 0 … count − 1 in an order that the seed picks.
+
+    >>> order = shuffled_order(100, 1, purpose="an example")
+    >>> sorted(order.tolist()) == list(range(100)), order.tolist() == list(range(100))
+    (True, False)
+    """
+    marks = _random_marks(count, derive_seeds(seed, 1, purpose=purpose)[0])
+    return np.argsort(marks, kind="stable").astype(np.uint64)
+
+
+@compiled
+def _random_marks(count: int, seed: np.uint64) -> NDArray[np.uint64]:
+    out = np.empty(count, np.uint64)
+    for i in range(count):
+        out[i] = random_bits(np.uint64(i), seed)
+    return out

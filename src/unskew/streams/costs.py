@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError
-from unskew.streams._dealing import dealt_order
+from unskew.streams._sampler import shuffled_order
 from unskew.streams.base import Batch, Stream
 
 
@@ -96,7 +96,7 @@ class CostsStream(Stream):
 
     @cached_property
     def _cost_of_key(self) -> NDArray[np.float64]:
-        order = dealt_order(self.n_keys or 0, self.cost_seed, purpose="costs")
+        order = shuffled_order(self.n_keys or 0, self.cost_seed, purpose="costs")
         times = np.linspace(self.minimum, self.maximum, self.values)
         costs = np.empty(order.size)
         costs[order] = times[np.arange(order.size) * self.values // order.size]

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from unskew._compiled import compiled
 from unskew._validation import check_int, check_real
-from unskew.streams._dealing import dealt_order
-from unskew.streams._portable import falling_powers
-from unskew.streams._sampler import Sampler, draw, make_sampler
+from unskew.streams._portable_math import falling_powers
+from unskew.streams._sampler import Sampler, draw, make_sampler, shuffled_order
 from unskew.streams.base import SyntheticStream, write_spec
 from unskew.streams.zipf import MAX_KEYS
 
@@ -106,7 +105,7 @@ class DriftStream(SyntheticStream):
     @cached_property
     def _hot_groups(self) -> NDArray[np.uint64]:
         """The group that is hot in each phase, before the same order starts again."""
-        others = dealt_order(self.keys // self.hot - 1, self.seed, purpose="drift")
+        others = shuffled_order(self.keys // self.hot - 1, self.seed, purpose="drift")
         return np.concatenate([np.zeros(1, np.uint64), others + np.uint64(1)])
 
     def _draw(self, first: int, out: NDArray[np.uint64]) -> None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled
 from unskew._validation import check_choice, check_int, check_real
 from unskew.errors import InvalidParameterError
-from unskew.streams._normal import normal_quantile
-from unskew.streams._portable import exp
+from unskew.streams._portable_math import exp, normal_quantile
 from unskew.streams._sampler import random_bits
 from unskew.streams.base import SyntheticStream, write_spec
 

@@ -12,8 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError, StreamError
-from unskew.streams._files import check_columns, find_files, kind_of, read_columns
-from unskew.streams._tables import parquet_rows
+from unskew.streams._file_readers import (
+    check_columns,
+    find_files,
+    kind_of,
+    parquet_rows,
+    read_columns,
+)
 from unskew.streams.base import Batch, Stream
 
 

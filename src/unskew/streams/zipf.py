@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._validation import check_int, check_real
-from unskew.streams._portable import falling_powers
+from unskew.streams._portable_math import falling_powers
 from unskew.streams._sampler import Sampler, draw, make_sampler
 from unskew.streams.base import SyntheticStream, write_spec
 

@@ -89,7 +89,7 @@ def main(folder: Path) -> dict[str, Any]:
 
         def restart_once(batch: MeasuredBatch) -> None:
             if not restarts:
-                restarts.append(batch.event.batch)
+                restarts.append(batch.epoch.batch)
                 broker.stop()
                 broker.start()
 
@@ -110,7 +110,7 @@ def main(folder: Path) -> dict[str, Any]:
         report = {
             "restarts": len(restarts),
             "batches": len(done.batches),
-            "rows": sum(batch.event.rows for batch in done.batches),
+            "rows": sum(batch.epoch.rows for batch in done.batches),
             "dead_letters": done.dead_letters,
             "equal": counts == dict(Counter(WORDS)),
             "wrong": sorted(set(counts.items()) ^ set(Counter(WORDS).items()))[:6],

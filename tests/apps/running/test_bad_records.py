@@ -42,7 +42,7 @@ def test_json_that_is_no_row_is_put_aside_and_the_stream_goes_on(
     )  # fmt: skip
     (done,) = run.run(spark)
     assert last_counts(spark, "key") == {"the": 60, "of": 20}
-    assert sorted(batch.event.dead_letters for batch in done.batches) == [0, len(BAD_JSON)]
+    assert sorted(batch.epoch.dead_letters for batch in done.batches) == [0, len(BAD_JSON)]
     assert done.dead_letters == len(BAD_JSON)
     kept = [line for file in aside.glob("*.txt") for line in file.read_text().splitlines()]
     assert len(kept) == len(BAD_JSON)

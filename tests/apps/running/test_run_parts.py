@@ -1,14 +1,10 @@
-"""The parts of a run that need no Spark: feeding files, arrivals, Ctrl-C."""
+"""The parts of a run that need no Spark: feeding files, arrivals."""
 
-import signal
 from pathlib import Path
-
-import pytest
 
 from unskew.apps.running.built_in import FileFeeder
 from unskew.apps.running.generated import Generated
 from unskew.apps.running.opened import Batch
-from unskew.apps.running.stopping import stop_on_interrupt
 
 
 def test_a_feeder_puts_one_file_at_a_time_and_none_twice(tmp_path: Path) -> None:
@@ -34,14 +30,3 @@ def test_made_up_rows_come_at_their_rate_however_late_they_are_taken_up() -> Non
     late = source.arrivals(Batch(3, started=99.0, first_started=50.0, metrics={}))
     assert in_time == (48.0, 50.0)
     assert late == (54.0, 56.0)
-
-
-def test_a_first_interrupt_is_noted_and_a_second_one_raised() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with stop_on_interrupt() as asked:
-        assert not asked.is_set()
-        signal.raise_signal(signal.SIGINT)
-        assert asked.is_set()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before

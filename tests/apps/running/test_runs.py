@@ -19,13 +19,13 @@ def test_groupings_get_the_same_micro_batches_and_count_alike(
     runs = asked(tmp_path, "key", "partial-key", "wrap", max_batches=3).run(spark)
     assert [run.label for run in runs] == ["key", "partial-key", "wrap"]
     for run in runs:
-        assert [batch.event.rows for batch in run.batches] == [BATCH_ROWS] * 3
-        assert [sum(batch.event.loads) for batch in run.batches] == [BATCH_ROWS] * 3
-        assert {len(batch.event.loads) for batch in run.batches} == {WORKERS}
+        assert [batch.epoch.rows for batch in run.batches] == [BATCH_ROWS] * 3
+        assert [sum(batch.epoch.loads) for batch in run.batches] == [BATCH_ROWS] * 3
+        assert {len(batch.epoch.loads) for batch in run.batches} == {WORKERS}
         assert last_counts(spark, run.label) == words(3 * BATCH_ROWS)
         assert run.rows == 2 * BATCH_ROWS, "the first one warms up"
     events = read_events(tmp_path)
-    assert events == [batch.event for run in runs for batch in run.batches]
+    assert events == [batch.epoch for run in runs for batch in run.batches]
     assert {event.hot_keys[0].key for event in events} == {"the"}
     for event in events:
         for hot in event.hot_keys:
@@ -50,7 +50,7 @@ def test_a_run_that_is_stopped_goes_on_from_its_checkpoint(
     def run() -> list[int]:
         again = asked(tmp_path / "record", "wrap", sink=f"parquet:{out}", checkpoint=place, limit=3)
         (done,) = again.run(spark, asked_to_stop=stop, on_batch=stop_it)
-        return [batch.event.batch for batch in done.batches]
+        return [batch.epoch.batch for batch in done.batches]
 
     assert run() == [0], "asked in the first micro-batch, it ends after it"
     stop.clear()
@@ -69,7 +69,7 @@ def test_made_up_rows_are_the_same_for_every_grouping(spark: SparkSession, tmp_p
         tmp_path, "key", "shuffle", source="rate:5000", batch_rows=None, trigger=0.2, max_batches=2
     )
     runs = run.run(spark)
-    assert [[batch.event.rows for batch in run.batches] for run in runs] == [[1000] * 2] * 2
+    assert [[batch.epoch.rows for batch in run.batches] for run in runs] == [[1000] * 2] * 2
     assert last_counts(spark, "key") == last_counts(spark, "shuffle")
     waits = runs[0].batches[1].waits
     assert waits.most - waits.least == pytest.approx(0.2), "rows came during 0.2 seconds"

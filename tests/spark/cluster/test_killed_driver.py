@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from unskew.spark.stream.epochs import read_epochs
+from unskew.events import read_epochs
 
 _ROOT = Path(__file__).parents[3]
 

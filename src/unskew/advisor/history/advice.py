@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from unskew.advisor.history.plans import Work
+from unskew.advisor.history.plans import StageWork
 
 # Stages that lose less of their own time are even enough: placing rows costs a few percent too.
 _WORTH_IT = 0.1
@@ -74,7 +74,7 @@ class Finding(NamedTuple):
     longest: float
     longest_work: float
     its_records: float | None
-    work: Work
+    work: StageWork
     workers: int
 
 
@@ -114,7 +114,7 @@ def advise(finding: Finding, share_of_job_time: float) -> Advice:
 
     Examples
     --------
-    >>> work = Work(["FlatMapGroupsInArrow", "Sort"], ("user",))
+    >>> work = StageWork(["FlatMapGroupsInArrow", "Sort"], ("user",))
     >>> found = Finding(0.6, 3.0, 3.0, 2.6, work, 8)
     >>> print(advise(found, 0.4).code)
     us.group_by(df, "user", workers=8).apply_in_arrow(function, schema)

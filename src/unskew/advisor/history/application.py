@@ -4,13 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from unskew.advisor.history.events import Event, EventReader
-from unskew.advisor.history.files import EventLog
-from unskew.advisor.history.plans import Work, works_by_accumulator
-from unskew.advisor.history.slots import Slots
+from unskew.advisor.history.logs import EventLog, EventReader, LogEvent
+from unskew.advisor.history.plans import StageWork, works_by_accumulator
 from unskew.advisor.history.stages import StageReport, StagesAlike, report_stage
-from unskew.advisor.history.tasks import StageTasks, number, task_facts
-from unskew.advisor.history.timeline import BusyTime
+from unskew.advisor.history.tasks import BusyTime, Slots, StageTasks, number, task_facts
 
 _EXECUTION = "spark.sql.execution.id"
 # Kinds of stages that are kept; when there are more, the half that lost least is forgotten.
@@ -74,10 +71,10 @@ class ApplicationReader:
         self._names: dict[int, str] = {}
         self._executions: dict[int, str] = {}
         self._stages_of_jobs: dict[object, list[int]] = {}
-        self._works: dict[str, dict[int, Work]] = {}
+        self._works: dict[str, dict[int, StageWork]] = {}
         self._descriptions: dict[str, str] = {}
         self._kinds: dict[object, StagesAlike] = {}
-        self._handlers: dict[str, Callable[[Event], None]] = {
+        self._handlers: dict[str, Callable[[LogEvent], None]] = {
             "SparkListenerLogStart": self._log_start,
             "SparkListenerApplicationStart": self._application_start,
             "SparkListenerEnvironmentUpdate": self._slots.environment,
@@ -106,14 +103,14 @@ class ApplicationReader:
         report.notes = _notes(self._log, events)
         return report
 
-    def _log_start(self, event: Event) -> None:
+    def _log_start(self, event: LogEvent) -> None:
         self._report.spark_version = str(event.get("Spark Version") or "unknown")
 
-    def _application_start(self, event: Event) -> None:
+    def _application_start(self, event: LogEvent) -> None:
         self._report.id = str(event.get("App ID") or self._report.id)
         self._report.name = str(event.get("App Name") or "")
 
-    def _job_start(self, event: Event) -> None:
+    def _job_start(self, event: LogEvent) -> None:
         self._busy.job_start(event)
         execution = (event.get("Properties") or {}).get(_EXECUTION)
         if execution is not None:
@@ -121,19 +118,19 @@ class ApplicationReader:
             self._stages_of_jobs[event.get("Job ID")] = stages
             self._executions.update(dict.fromkeys(stages, execution))
 
-    def _job_end(self, event: Event) -> None:
+    def _job_end(self, event: LogEvent) -> None:
         self._busy.job_end(event)
         for stage in self._stages_of_jobs.pop(event.get("Job ID"), []):
             self._executions.pop(stage, None)  # of stages that were skipped, too
 
-    def _stage_submitted(self, event: Event) -> None:
+    def _stage_submitted(self, event: LogEvent) -> None:
         stage = _stage_of(event)[0]
         self._names[stage] = _stage_name(event)
         execution = (event.get("Properties") or {}).get(_EXECUTION)
         if execution is not None:
             self._executions[stage] = execution
 
-    def _task_end(self, event: Event) -> None:
+    def _task_end(self, event: LogEvent) -> None:
         task = task_facts(event)
         if task is None:
             return
@@ -144,14 +141,14 @@ class ApplicationReader:
         if not tasks.work.operators:
             tasks.work = self._work_of(place[0], event)
 
-    def _work_of(self, stage: int, event: Event) -> Work:
+    def _work_of(self, stage: int, event: LogEvent) -> StageWork:
         works = self._works.get(self._executions.get(stage, ""), {})
         counted = (event.get("Task Info") or {}).get("Accumulables") or []
         found = [works[each["ID"]] for each in counted if each.get("ID") in works]
         keyed = [work for work in found if work.keys]
-        return (keyed or found or [Work()])[0]
+        return (keyed or found or [StageWork()])[0]
 
-    def _stage_completed(self, event: Event) -> None:
+    def _stage_completed(self, event: LogEvent) -> None:
         place = _stage_of(event)
         self._names.setdefault(place[0], _stage_name(event))
         self._close(place, finished=True)
@@ -186,7 +183,7 @@ class ApplicationReader:
         described = self._descriptions.get(self._executions.get(stage, ""))
         return described or self._names.get(stage, "")
 
-    def _plan(self, event: Event) -> None:
+    def _plan(self, event: LogEvent) -> None:
         execution = str(event.get("executionId"))
         works = self._works.setdefault(execution, {})
         works.update(works_by_accumulator(event.get("sparkPlanInfo") or {}))
@@ -195,17 +192,17 @@ class ApplicationReader:
         if lines:
             self._descriptions[execution] = lines[0]
 
-    def _execution_end(self, event: Event) -> None:
+    def _execution_end(self, event: LogEvent) -> None:
         self._works.pop(str(event.get("executionId")), None)
         self._descriptions.pop(str(event.get("executionId")), None)
 
 
-def _stage_of(event: Event) -> Place:
+def _stage_of(event: LogEvent) -> Place:
     info: dict[str, Any] = event.get("Stage Info") or {}
     return int(number(info.get("Stage ID"))), int(number(info.get("Stage Attempt ID")))
 
 
-def _stage_name(event: Event) -> str:
+def _stage_name(event: LogEvent) -> str:
     return str((event.get("Stage Info") or {}).get("Stage Name") or "")
 
 

@@ -25,7 +25,7 @@ _ORDER = re.compile(r" (ASC|DESC) NULLS (FIRST|LAST)$")
 
 
 @dataclass
-class Work:
+class StageWork:
     """What one stage does.
 
     Parameters
@@ -48,10 +48,10 @@ class Work:
         return not self.keys and any(map(_SCAN.fullmatch, self.operators))
 
 
-def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, Work]:
+def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, StageWork]:
     """Return which accumulator is counted in which work, for a plan as Spark logs it."""
-    found: dict[int, Work] = {}
-    pending = [(plan, Work())]
+    found: dict[int, StageWork] = {}
+    pending = [(plan, StageWork())]
     while pending:
         node, work = pending.pop()
         below = _take_in(node, work, found)
@@ -59,11 +59,11 @@ def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, Work]:
     return found
 
 
-def _take_in(node: Mapping[str, Any], work: Work, found: dict[int, Work]) -> Work:
+def _take_in(node: Mapping[str, Any], work: StageWork, found: dict[int, StageWork]) -> StageWork:
     """Note the node's accumulators, and return the work that its children belong to."""
     name = str(node.get("nodeName", ""))
     cut = name in _CUTS
-    below = Work() if cut else work
+    below = StageWork() if cut else work
     if cut:
         _name_keys(str(node.get("simpleString", "")), work)
     elif not _WRAPPERS.fullmatch(name):
@@ -74,7 +74,7 @@ def _take_in(node: Mapping[str, Any], work: Work, found: dict[int, Work]) -> Wor
     return below
 
 
-def _name_keys(text: str, work: Work) -> None:
+def _name_keys(text: str, work: StageWork) -> None:
     keys, ranged = partitioning_keys(text)
     if keys and not work.keys:
         work.keys, work.ranged = keys, ranged

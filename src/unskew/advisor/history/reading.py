@@ -7,7 +7,7 @@ from typing import Any
 
 from unskew._validation import check_int
 from unskew.advisor.history.application import ApplicationReader, ApplicationReport
-from unskew.advisor.history.files import find_logs
+from unskew.advisor.history.logs import find_logs
 from unskew.advisor.history.stages import StageReport
 from unskew.errors import EventLogError
 

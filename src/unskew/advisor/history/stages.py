@@ -4,8 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from unskew.advisor.history.advice import Advice, Finding, advise
-from unskew.advisor.history.losing import LostTime
-from unskew.advisor.history.tasks import Spread, StageTasks, spread
+from unskew.advisor.history.tasks import LostTime, Spread, StageTasks, spread
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,9 @@
-"""What the tasks of one stage took and read, kept in a few numbers a task."""
+"""Keep a few numbers per task of a stage, and say how much time its uneven tasks lost.
 
+How many tasks could run at a time, and for how long at least one job ran, is kept here as well.
+"""
+
+import math
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +12,77 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew.advisor.history.losing import LostTime, lost_time, most_at_a_time
-from unskew.advisor.history.plans import Work
+from unskew.advisor.history.plans import StageWork
 
 _STARTS_OF_PYTHON = ("time to start Python workers", "time to initialize Python workers")
+
+
+class LostTime(NamedTuple):
+    """Seconds that a stage lasted, would have lasted with even tasks, and lost to uneven ones."""
+
+    wall: float
+    even: float
+    lost: float
+
+
+def lost_time(launched: NDArray[np.float64], finished: NDArray[np.float64], slots: int) -> LostTime:
+    """Return what uneven tasks cost a stage.
+
+    Parameters
+    ----------
+    launched, finished
+        Seconds of each task that succeeded, on one clock; at least one task.
+    slots
+        Tasks that could run at a time; at least 1.
+
+    Notes
+    -----
+    Tasks of equal length would have run in ``ceil(tasks / slots)`` waves of the mean task. What the
+    stage lasted beyond that is lost, but no more of it than uneven tasks can explain: if all tasks
+    have a slot, the longest ends the stage; if not, a stage that hands a free slot the next task
+    ends within ``sum / slots + longest · (1 − 1 / slots)`` [1], whatever the order. The rest is
+    waiting for others: slots that another stage held, executors that were not there yet.
+
+    References
+    ----------
+    [1] Graham, "Bounds for certain multiprocessing anomalies", 1966.
+
+    Examples
+    --------
+    Four tasks on four slots, one of them long: the stage waits for it.
+
+    >>> lost_time(np.zeros(4), np.array([1.0, 1, 1, 9]), slots=4)
+    LostTime(wall=9.0, even=3.0, lost=6.0)
+
+    On two slots, the long task last: the other slot is idle while it ends.
+
+    >>> lost_time(np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 2, 10]), slots=2)
+    LostTime(wall=10.0, even=6.0, lost=4.0)
+
+    Equal tasks that wait for a slot which another stage holds lose nothing:
+
+    >>> lost_time(np.array([0.0, 5.0]), np.array([2.0, 7.0]), slots=2)
+    LostTime(wall=7.0, even=2.0, lost=0.0)
+    """
+    times = finished - launched
+    total, longest, n = float(times.sum()), float(times.max()), len(times)
+    wall = float(finished.max() - launched.min())
+    even = math.ceil(n / slots) * total / n
+    explained = longest if n <= slots else total / slots + longest * (1 - 1 / slots)
+    return LostTime(wall, even, max(0.0, min(wall, explained) - even))
+
+
+def most_at_a_time(launched: NDArray[np.float64], finished: NDArray[np.float64]) -> int:
+    """Return how many tasks ran at once, at most: the slots, where a log does not tell them.
+
+    >>> most_at_a_time(np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 2, 10]))
+    2
+    """
+    times = np.concatenate([finished, launched])
+    steps = np.repeat([-1, 1], len(launched))
+    # Ends come first where times are equal: a slot that is freed is taken at once.
+    order = np.lexsort((steps, times))
+    return max(1, int(np.cumsum(steps[order]).max()))
 
 
 class Spread(NamedTuple):
@@ -88,7 +159,7 @@ class StageTasks:
     Forty bytes a task, and only while the stage runs.
     """
 
-    work: Work = field(default_factory=Work)
+    work: StageWork = field(default_factory=StageWork)
     slots: int = 0
     _columns: TaskColumns = field(default_factory=_no_tasks)
 
@@ -139,3 +210,91 @@ def spread(values: NDArray[Any]) -> Spread:
     Spread(max=9.0, median=2.0)
     """
     return Spread(float(values.max()), float(np.median(values)))
+
+
+class Slots:
+    """The cores of the executors that are there, divided by what a task takes.
+
+    >>> slots = Slots()
+    >>> slots.added({"Executor ID": "1", "Executor Info": {"Total Cores": 8}})
+    >>> slots.environment({"Spark Properties": {"spark.task.cpus": "2"}})
+    >>> slots.count
+    4
+    """
+
+    def __init__(self) -> None:
+        self._cores: dict[str, int] = {}
+        self._cores_a_task = 1
+
+    @property
+    def count(self) -> int:
+        """The slots at this moment; 0 if the log names no executors."""
+        return sum(cores // self._cores_a_task for cores in self._cores.values())
+
+    def environment(self, event: Mapping[str, Any]) -> None:
+        """Take in the settings."""
+        cores = (event.get("Spark Properties") or {}).get("spark.task.cpus")
+        self._cores_a_task = max(1, int(number(cores)))
+
+    def added(self, event: Mapping[str, Any]) -> None:
+        """Take in an executor that came."""
+        cores = int(number((event.get("Executor Info") or {}).get("Total Cores")))
+        self._cores[str(event.get("Executor ID"))] = cores
+
+    def removed(self, event: Mapping[str, Any]) -> None:
+        """Take in an executor that went."""
+        self._cores.pop(str(event.get("Executor ID")), None)
+
+
+class BusyTime:
+    """Adds up the time in which jobs ran, those side by side once.
+
+    >>> busy = BusyTime()
+    >>> busy.job_start({"Job ID": 0, "Submission Time": 1000})
+    >>> busy.job_start({"Job ID": 1, "Submission Time": 2000})
+    >>> busy.job_end({"Job ID": 0, "Completion Time": 3000})
+    >>> busy.job_end({"Job ID": 1, "Completion Time": 5000})
+    >>> busy.seconds()
+    4.0
+    """
+
+    def __init__(self) -> None:
+        self._running: set[object] = set()
+        self._since = 0.0
+        self._done = 0.0
+        self._first = float("inf")
+        self._last = 0.0
+
+    def job_start(self, event: Mapping[str, Any]) -> None:
+        """Take in the start of a job."""
+        started = number(event.get("Submission Time"))
+        if not self._running:
+            self._since = started or self._last
+        self._running.add(event.get("Job ID"))
+
+    def job_end(self, event: Mapping[str, Any]) -> None:
+        """Take in the end of a job."""
+        if event.get("Job ID") not in self._running:
+            return
+        self._running.discard(event.get("Job ID"))
+        ended = number(event.get("Completion Time"))
+        self._last = max(self._last, ended)
+        if not self._running:
+            self._add_up_to(self._last)
+
+    def seen(self, launched: float, finished: float) -> None:
+        """Take in that a task ran then, in milliseconds: a log may lack the ends of jobs."""
+        self._first = min(self._first, launched)
+        self._last = max(self._last, finished)
+
+    def seconds(self) -> float:
+        """Return the sum; a log without jobs counts from its first task to its last."""
+        if self._running:
+            self._running.clear()
+            self._add_up_to(self._last)
+        return (self._done or max(0.0, self._last - self._first)) / 1e3
+
+    def _add_up_to(self, end: float) -> None:
+        # Old logs do not tell when a job was submitted: then its first task is the best guess.
+        since = self._since or min(self._first, end)
+        self._done += max(0.0, end - since)

@@ -13,10 +13,9 @@ from unskew.apps.placing import Observed
 from unskew.apps.running.key_places import KeyPlaces
 from unskew.apps.running.opened import Arrivals
 from unskew.apps.running.records import DEAD_LETTERS
-from unskew.events import BatchEvent, HotKey
+from unskew.events import Epoch, HotKey
 from unskew.metrics import imbalance_percent
-from unskew.reports.grouping_run import MeasuredBatch
-from unskew.reports.latencies import Waits
+from unskew.reports.grouping_run import MeasuredBatch, Waits
 
 OBSERVED = "unskew_run"
 """Under which name micro-batches report the rows of each worker."""
@@ -48,7 +47,7 @@ class FinishedBatch:
         seen = _observed(metrics_of(self.progress), workers)
         rows = int(self.progress.numInputRows)
         waits = self._waits(rows)
-        event = BatchEvent(
+        event = Epoch(
             grouping=label,
             query=str(self.progress.name or self.progress.id),
             run=str(self.progress.runId),
@@ -109,7 +108,7 @@ def _placement(seen: Observed | None, epoch: us.Epoch | None) -> dict[str, Any]:
     if epoch is not None:
         names = ("predicted_imbalance", "split_keys", "version", "next_version", "why")
         fields.update({name: getattr(epoch, name) for name in (*names, "busy_seconds")})
-        fields.update(phase=epoch.phase, rows=epoch.messages)
+        fields.update(phase=epoch.phase, messages=epoch.messages)
     return fields
 
 

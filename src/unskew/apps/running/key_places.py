@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from unskew.apps.placing import Placing
+from unskew.events import Epoch
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan, places_of
 from unskew.spark.plans.saved import PlanStore
-from unskew.spark.stream.epochs import Epoch
 
 KeyPlaces = Callable[[int], tuple[int, ...]]
 """Takes the identity of a key and gives the workers that it is on; none if that is not known."""

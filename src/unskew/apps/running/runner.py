@@ -19,7 +19,7 @@ from unskew.apps.running.one_grouping import Follower, OnBatch
 from unskew.apps.running.opened import Source
 from unskew.apps.running.sinks import Sink, check_folder, file_name
 from unskew.errors import InvalidParameterError
-from unskew.events import append_event
+from unskew.events import append_epoch
 from unskew.groupings.registry import grouping_class, make_grouping
 from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
 from unskew.spark.routing.schemes import grouping_for, runnable
@@ -153,7 +153,7 @@ class Run:
         aside = self._put_aside(opened.malformed, checkpoint) if first else None
 
         def note(batch: MeasuredBatch) -> None:
-            append_event(self.folder, batch.event)
+            append_epoch(self.folder, batch.epoch)
             told.on_batch(batch)
 
         try:

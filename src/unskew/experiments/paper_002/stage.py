@@ -18,7 +18,7 @@ from unskew.groupings.key import KeyGrouping
 from unskew.groupings.registry import make_grouping
 from unskew.hashing import Ids, identities
 from unskew.simulator._queues import Arrivals, new_queues, serve_many
-from unskew.simulator.loads import Run, cut_batches
+from unskew.simulator.loads import SimulationRun, cut_batches
 from unskew.streams.base import Stream
 
 SCHEMES = {
@@ -113,7 +113,7 @@ def windows_of(
     """
     rows = (stream.rows or 0) // WINDOWS
     grouping = make_grouping(scheme, workers, seed=seed)
-    run = Run(
+    run = SimulationRun(
         grouping, sources=SOURCES, deal="turn", learned=0, epoch=rows, n_keys=None, weighted=False
     )
     keys: list[Ids] = []

@@ -198,11 +198,13 @@ class PlanStore:
         numbered.save(self.path_of(version))
         return numbered
 
-    def plan_of(self, version: int) -> Plan | None:
+    def plan_of(self, version: int | None) -> Plan | None:
         """Return the plan of a version; None if there is none, or none that can be read."""
+        if not version or version < 0:
+            return None
         path = self.path_of(version)
         try:
-            return load_plan(path) if version > 0 and path.exists() else None
+            return load_plan(path) if path.exists() else None
         except PlanFileError:
             return None
 

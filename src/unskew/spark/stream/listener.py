@@ -11,7 +11,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from unskew.spark.stream.epochs import Epoch
+from unskew.events import Epoch
 from unskew.spark.stream.loop import Report
 
 
@@ -81,7 +81,7 @@ def plan_report(progress: Any, name: str) -> Report | None:
     )
 
 
-class Told(NamedTuple):
+class LoopEpoch(NamedTuple):
     """What a loop made of a micro-batch."""
 
     name: str
@@ -90,13 +90,13 @@ class Told(NamedTuple):
     epoch: Epoch
 
 
-class Hearer(Protocol):
-    """Who is told of all micro-batches of a session; must return at once."""
+class Watcher(Protocol):
+    """Watches all micro-batches of a session; its methods must return at once."""
 
-    def hear(self, progress: Any, told: list[Told]) -> None:
+    def on_epoch(self, progress: Any, learned: list[LoopEpoch]) -> None:
         """Take note of a micro-batch, and of what loops made of it."""
 
-    def end(self, run: str) -> None:
+    def on_end(self, run: str) -> None:
         """Take note that a run of a query has ended."""
 
 
@@ -105,16 +105,16 @@ def follow(spark: SparkSession, name: str, loop: Loop, read: ReadReport = plan_r
     _listener_of(spark).loops[name] = loop, read
 
 
-def tell(spark: SparkSession, hearer: Hearer) -> None:
-    """Tell ``hearer`` from now on what the queries of this session do."""
-    _listener_of(spark).hearers.append(hearer)
+def add_watcher(spark: SparkSession, watcher: Watcher) -> None:
+    """Let ``watcher`` know from now on what the queries of this session do."""
+    _listener_of(spark).watchers.append(watcher)
 
 
-def tell_no_more(spark: SparkSession, hearer: Hearer) -> None:
-    """Let go of ``hearer``, if it is told anything at all."""
-    hearers = _listener_of(spark).hearers
-    if hearer in hearers:
-        hearers.remove(hearer)
+def remove_watcher(spark: SparkSession, watcher: Watcher) -> None:
+    """Let go of ``watcher``, if it watches at all."""
+    watchers = _listener_of(spark).watchers
+    if watcher in watchers:
+        watchers.remove(watcher)
 
 
 def _listener_of(spark: SparkSession) -> "PlanListener":
@@ -128,14 +128,14 @@ def _listener_of(spark: SparkSession) -> "PlanListener":
 
 
 class PlanListener(StreamingQueryListener):
-    """One a session: gives each report to the loop whose name it carries, and tells hearers.
+    """One per session: gives each report to the loop whose name it carries, and to watchers.
 
-    Nothing that goes wrong here may reach Spark or the query: it is logged, once a loop.
+    Nothing that goes wrong here may reach Spark or the query: it is logged, once per loop.
     """
 
     def __init__(self) -> None:
         self.loops: dict[str, tuple[Loop, ReadReport]] = {}
-        self.hearers: list[Hearer] = []
+        self.watchers: list[Watcher] = []
         self._failed: set[str] = set()
 
     def onQueryStarted(self, event: Any) -> None:
@@ -147,25 +147,25 @@ class PlanListener(StreamingQueryListener):
     def onQueryProgress(self, event: Any) -> None:
         """Hand the reports of a micro-batch over."""
         progress = event.progress
-        told = []
+        learned = []
         for name in set(self.loops).intersection(progress.observedMetrics):
             loop, read = self.loops[name]
             try:
                 report = read(progress, name)
                 epoch = None if report is None else loop.take(report)
                 if isinstance(epoch, Epoch):
-                    told.append(Told(name, loop.folder, epoch))
+                    learned.append(LoopEpoch(name, loop.folder, epoch))
             except Exception:
                 self._log_once(name)
-        for hearer in list(self.hearers):
-            hearer.hear(progress, told)
+        for watcher in list(self.watchers):
+            watcher.on_epoch(progress, learned)
 
     def onQueryTerminated(self, event: Any) -> None:
         """Let the loops of this run rest."""
         for loop, _ in list(self.loops.values()):
             loop.rest(str(event.runId))
-        for hearer in list(self.hearers):
-            hearer.end(str(event.runId))
+        for watcher in list(self.watchers):
+            watcher.on_end(str(event.runId))
 
     def _log_once(self, name: str) -> None:
         if name not in self._failed:

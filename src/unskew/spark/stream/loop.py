@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pyspark.sql import Column, SparkSession
 
 from unskew.errors import InvalidParameterError
+from unskew.events import PLAN_RECORD, Epoch, append_epoch
 from unskew.groupings.plan import Plan
 from unskew.metrics import imbalance_percent
 from unskew.spark.plans.live_file import LiveFile
@@ -26,7 +27,6 @@ from unskew.spark.stream.counters import (
     replication,
     splits_unevenly,
 )
-from unskew.spark.stream.epochs import Epoch, append_epoch
 from unskew.spark.stream.planner import Planner
 from unskew.spark.worker.cost_messages import NO_VERSION
 
@@ -103,11 +103,11 @@ class Loop(ABC, Generic[_Observed]):
                 query=report.query,
                 run=report.run,
                 batch=report.batch,
-                seconds=time.perf_counter() - started,
+                planning_seconds=time.perf_counter() - started,
                 damaged=tuple(damaged),
-                **{"split_keys": None, "next_version": None, "why": None, **fields},
+                **fields,
             )
-            append_epoch(self.folder, epoch)
+            append_epoch(self.folder, epoch, PLAN_RECORD)
         return epoch
 
     def rest(self, run: str) -> None:

@@ -60,8 +60,8 @@ def place_stream(
     """Place a stream as `balance_stream` does, for operators that time their own work.
 
     ``by`` are checked key columns, and ``scheme`` is what `schemes.grouping_for` returns. Where
-    rows are to be placed ``by_busy_time``, they have the identity of their key as one more column, the
-    last one, and the payload of a work step has to report what its keys took. Only then may the
+    rows are to be placed ``by_busy_time``, they have the identity of their key as one more column,
+    the last one, and the payload of a work step has to report what its keys took. Only then may the
     scheme be one that decides row by row: without costs it has nothing to learn.
     """
     folder = check_local_path(owner, "plan_path", plan_path)

@@ -1,24 +1,82 @@
-"""Read the record of a run, once or while it grows."""
+"""Append epochs to a record on disk, and read it, once or while it grows.
+
+A folder has two records at most: ``events.jsonl``, which a run writes for people and dashboards,
+and ``epochs.jsonl``, which the planning loop of a stream writes beside its plans. Both have the
+same lines, and beyond a size their older half is kept as ``…-older.jsonl`` until it is replaced.
+"""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from unskew.errors import UnskewError
-from unskew.events.batch_event import SCHEMA, BatchEvent, event_from
-from unskew.events.writing import EVENTS_FILE, OLDER_EVENTS_FILE
+from unskew.events.epoch import SCHEMA, Epoch, epoch_from, line_of
 
 MOST_LINE_BYTES = 16 << 20
-_MOST_BYTES_A_POLL = 8 << 20
+_MOST_BYTES_PER_POLL = 8 << 20
 _BEGINS_WITH_SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*(\d{1,9})\b')
+
+
+class Record(NamedTuple):
+    """The names of a record's files, and its size, beyond which the older half is let go."""
+
+    file: str
+    older_file: str
+    most_bytes: int
+
+
+RUN_RECORD = Record("events.jsonl", "events-older.jsonl", 128 << 20)
+"""What a run did, under all groupings that it compares."""
+PLAN_RECORD = Record("epochs.jsonl", "epochs-older.jsonl", 16 << 20)
+"""What the planning loop of a stream did, beside its plans."""
+EVENTS_FILE = RUN_RECORD.file
+
+
+def append_epoch(folder: str | Path, epoch: Epoch, record: Record = RUN_RECORD) -> None:
+    """Add an epoch to a record in ``folder``, which is made if it is not there.
+
+    The line goes out in one write to the end of the file, so that whoever follows the file sees
+    whole lines, also of several writers. Was the last line cut by a crash, the new one begins
+    after it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from unskew.events import read_events
+    >>> epoch = Epoch(
+    ...     grouping="key", query="counts", run="1", batch=0, started=0.0, seconds=1.5,
+    ...     rows=4, loads=(3, 1), imbalance=50.0,
+    ... )
+    >>> with TemporaryDirectory() as folder:
+    ...     append_epoch(folder, epoch)
+    ...     read_events(folder) == [epoch]
+    True
+    """
+    path = Path(folder) / record.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = line_of(epoch).encode() + b"\n"
+    with path.open("ab+", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size and not _ends_with_a_whole_line(file.fileno(), size):
+            line = b"\n" + line
+        file.write(line)
+    if size > record.most_bytes // 2:
+        path.replace(path.with_name(record.older_file))
+
+
+def _ends_with_a_whole_line(descriptor: int, size: int) -> bool:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1) == b"\n"
 
 
 class RunRecordError(UnskewError):
     """A folder that holds no record of a run, or one that this release cannot read."""
 
 
-def read_events(folder: str | Path) -> list[BatchEvent]:
+def read_events(folder: str | Path) -> list[Epoch]:
     """Return the events that are on record in ``folder``, oldest first.
 
     Raises
@@ -35,6 +93,21 @@ def read_events(folder: str | Path) -> list[BatchEvent]:
     return events
 
 
+def read_epochs(folder: str | Path, record: Record = PLAN_RECORD) -> list[Epoch]:
+    """Return the epochs of a record, oldest first; none where there is no record.
+
+    A line that is being written, or was cut by a crash, is left out.
+
+    Parameters
+    ----------
+    folder
+        The stream's ``plan_path``, or the run directory.
+    record
+        Which of the folder's records.
+    """
+    return list(iter_polls(EventTail(folder, record)))
+
+
 def no_events(folder: str | Path, skipped: int) -> RunRecordError:
     """Return the error for a record without one whole event."""
     damaged = f", {skipped} damaged lines" if skipped else ""
@@ -44,7 +117,7 @@ def no_events(folder: str | Path, skipped: int) -> RunRecordError:
     )
 
 
-def iter_polls(tail: "EventTail") -> Iterator[BatchEvent]:
+def iter_polls(tail: "EventTail") -> Iterator[Epoch]:
     """Yield what ``tail`` has until its file has no more, holding a bounded part at a time."""
     while True:
         events = tail.poll()
@@ -59,7 +132,7 @@ def check_record(folder: str | Path) -> None:
     if not path.is_dir():
         what = "it is a file" if path.exists() else "there is no such folder"
         raise RunRecordError(f"{folder}: {what}. Hint: give the run directory of `unskew run`.")
-    if not (path / EVENTS_FILE).is_file() and not (path / OLDER_EVENTS_FILE).is_file():
+    if not (path / EVENTS_FILE).is_file() and not (path / RUN_RECORD.older_file).is_file():
         raise RunRecordError(
             f"{folder}: it has no {EVENTS_FILE}. Hint: give the run directory of `unskew run`."
         )
@@ -72,6 +145,8 @@ class EventTail:
     ----------
     folder
         The run directory. It, and the file in it, may come later.
+    record
+        Which of the folder's records.
 
     Attributes
     ----------
@@ -87,17 +162,18 @@ class EventTail:
     ([], True)
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, record: Record = RUN_RECORD) -> None:
         self.folder = Path(folder)
+        self.record = record
         self.skipped = 0
         self.at_end = False
-        self._files = [self.folder / OLDER_EVENTS_FILE, self.folder / EVENTS_FILE]
+        self._files = [self.folder / record.older_file, self.folder / record.file]
         self._reading: int | None = None
         self._offset = 0
         self._cut = b""
         self._in_long_line = False
 
-    def poll(self) -> list[BatchEvent]:
+    def poll(self) -> list[Epoch]:
         """Return the events that came since the last call, at most 8 MiB of them.
 
         A line that is still being written is left for later.
@@ -110,12 +186,12 @@ class EventTail:
         path, follower = self._file_to_read()
         chunk = self._read_chunk(path) if path is not None else b""
         self._offset += len(chunk)
-        file_is_done = len(chunk) < _MOST_BYTES_A_POLL
+        file_is_done = len(chunk) < _MOST_BYTES_PER_POLL
         if file_is_done and follower is not None:
             chunk += b"\n" if self._cut or chunk else b""  # a cut line is never completed
             self._reading, self._offset = follower, 0
         self.at_end = file_is_done and follower is None
-        return [event for line in self._lines(chunk) if (event := self._event(line)) is not None]
+        return [epoch for line in self._lines(chunk) if (epoch := self._epoch(line)) is not None]
 
     def _file_to_read(self) -> tuple[Path | None, int | None]:
         """Return the file to go on with, and the identity of the one after it, if there is one."""
@@ -131,7 +207,7 @@ class EventTail:
     def _read_chunk(self, path: Path) -> bytes:
         with path.open("rb") as file:
             file.seek(self._offset)
-            return file.read(_MOST_BYTES_A_POLL)
+            return file.read(_MOST_BYTES_PER_POLL)
 
     def _lines(self, chunk: bytes) -> list[bytes]:
         *lines, self._cut = (self._cut + chunk).split(b"\n")
@@ -143,15 +219,15 @@ class EventTail:
             self._in_long_line, self._cut = True, b""
         return [line for line in lines if line.strip()]
 
-    def _event(self, line: bytes) -> BatchEvent | None:
+    def _epoch(self, line: bytes) -> Epoch | None:
         begin = _BEGINS_WITH_SCHEMA.match(line)
         if begin and int(begin[1]) > SCHEMA and _is_whole(line):
             raise RunRecordError(
-                f"{self.folder / EVENTS_FILE}: its events are of schema {int(begin[1])}, this "
+                f"{self.folder / self.record.file}: its events are of schema {int(begin[1])}, this "
                 f"release reads up to {SCHEMA}. Hint: pip install --upgrade unskew"
             )
         try:
-            return event_from(line)
+            return epoch_from(line)
         except ValueError:
             self.skipped += 1
             return None

@@ -1,15 +1,58 @@
-"""The columns of a table of measurements, and which of their values are the best."""
+"""Tables of results: numbers as people read them, columns, and what a table is about."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from unskew.reports.grouping_run import GroupingRun
 from unskew.reports.measurement import Measurement
-from unskew.reports.numbers import count_text, real_text, replication_text
-from unskew.simulator.queue_result import QueueResult
+from unskew.simulator.results import QueueResult
 
 UNKNOWN = "–"
+
+
+def real_text(value: float) -> str:
+    """Write three significant digits, thousands apart.
+
+    >>> [real_text(value) for value in (0, 0.0612345, 1.5, 883.4, 1234567.0, 1.4e-6)]
+    ['0', '0.0612', '1.50', '883', '1,230,000', '1.40e-6']
+    """
+    rounded = float(f"{value:.3g}")
+    if rounded == 0:
+        return "0"
+    size = math.floor(math.log10(abs(rounded)))
+    if size < -3:
+        mantissa, _, exponent = f"{rounded:.2e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{rounded:,.{max(0, 2 - size)}f}"
+
+
+def count_text(value: float) -> str:
+    """Write a count in full, thousands apart.
+
+    >>> count_text(1234567)
+    '1,234,567'
+    """
+    return f"{value:,.0f}"
+
+
+def replication_text(value: float) -> str:
+    """Write a replication so that 1.0004 and 1 are told apart.
+
+    >>> replication_text(1.00042), replication_text(40.0123)
+    ('1.0004', '40.0')
+    """
+    return f"{value:.4f}" if value < 10 else real_text(value)
+
+
+def share_text(value: float) -> str:
+    """Write a share in percent.
+
+    >>> share_text(0.8), share_text(0.123456)
+    ('80 %', '12.3 %')
+    """
+    return f"{100 * value:.3g} %"
 
 
 class Labelled(Protocol):
@@ -140,3 +183,69 @@ def have_queues(measurements: Sequence[Measurement]) -> bool:
 def legend(columns: Sequence[Column[Row]]) -> list[tuple[str, str]]:
     """Return title and meaning of each column."""
     return [(column.title, column.meaning) for column in columns]
+
+
+RUN_COLUMNS: tuple[Column[GroupingRun], ...] = (
+    Column(
+        "rows/s",
+        "rows over the time of their micro-batches",
+        lambda run: run.rows_per_second,
+        real_text,
+        more_is_better=True,
+    ),
+    Column(
+        "p50 s",
+        "half of the rows have their result within so many seconds",
+        lambda run: run.latency(0.50),
+        real_text,
+    ),
+    Column("p95 s", "so have 95 of 100 rows", lambda run: run.latency(0.95), real_text),
+    Column("p99 s", "and 99 of 100 rows", lambda run: run.latency(0.99), real_text),
+    Column(
+        "λ %",
+        "by how much the busiest worker of a micro-batch exceeds the mean load; 0 is even",
+        lambda run: run.imbalance_percent,
+        real_text,
+    ),
+    Column(
+        "σ",
+        "standard deviation of the workers' rows in a micro-batch",
+        lambda run: run.stddev,
+        real_text,
+    ),
+    Column(
+        "replication",
+        "workers that hold a key in a micro-batch, on average (an estimate, to some 1 %)",
+        lambda run: run.replication,
+        replication_text,
+    ),
+    Column(
+        "memory",
+        "keys held in a micro-batch, all workers together, at most (an estimate)",
+        lambda run: run.memory,
+        count_text,
+    ),
+)
+"""Throughput, latency, balance and memory."""
+
+
+def measurement_facts(measurements: Sequence[Measurement]) -> list[tuple[str, str]]:
+    """Return name and text of what all measurements have in common."""
+    first = measurements[0]
+    result = first.result
+    return [
+        ("stream", f"{first.stream}, seed {first.seed}"),
+        ("workers", count_text(result.workers)),
+        ("sources", count_text(result.sources)),
+        ("rows", rows_text(first)),
+        ("keys", f"{count_text(result.keys)}, the hottest has {share_text(result.p1)} of the rows"),
+    ]
+
+
+def rows_text(measurement: Measurement) -> str:
+    """Say how many rows were measured, and which, where it is not all of them."""
+    measured, learned = measurement.result.rows, measurement.result.learned_rows
+    text = count_text(measured)
+    if not learned:
+        return text
+    return f"{text}, measured on the last {share_text(measured / (measured + learned))}"

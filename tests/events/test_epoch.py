@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unskew.errors import InvalidParameterError
-from unskew.events import SCHEMA, BatchEvent, HotKey, event_from, line_of
+from unskew.events import SCHEMA, Epoch, HotKey, epoch_from, line_of
 
-PLAIN = BatchEvent(
+PLAIN = Epoch(
     grouping="key",
     query="q",
     run="r",
@@ -26,7 +26,7 @@ keys = st.builds(HotKey, st.text(), st.floats(0, 1), st.lists(st.integers(0, 99)
 
 
 @st.composite
-def events(draw: st.DrawFn) -> BatchEvent:
+def epochs(draw: st.DrawFn) -> Epoch:
     loads = draw(st.lists(st.integers(0, 2**60), max_size=5))
     times = st.none() | st.lists(reals, min_size=len(loads), max_size=len(loads)).map(tuple)
     return replace(
@@ -44,12 +44,12 @@ def events(draw: st.DrawFn) -> BatchEvent:
     )
 
 
-@given(events())
-def test_an_event_comes_back_from_its_line_as_it_was(event: BatchEvent) -> None:
-    line = line_of(event)
+@given(epochs())
+def test_an_epoch_comes_back_from_its_line_as_it_was(epoch: Epoch) -> None:
+    line = line_of(epoch)
     assert "\n" not in line
-    assert event_from(line) == event
-    assert event_from(line.encode()) == event
+    assert epoch_from(line) == epoch
+    assert epoch_from(line.encode()) == epoch
 
 
 def test_the_first_field_of_a_line_is_the_schema() -> None:
@@ -58,7 +58,7 @@ def test_the_first_field_of_a_line_is_the_schema() -> None:
 
 def test_fields_of_a_later_release_with_the_same_schema_are_left_out() -> None:
     line = json.dumps({**json.loads(line_of(PLAIN)), "colour": "green"})
-    assert event_from(line) == PLAIN
+    assert epoch_from(line) == PLAIN
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,9 @@ def test_fields_of_a_later_release_with_the_same_schema_are_left_out() -> None:
         ("busy_seconds", (1.0,)),
         ("latency", (1.0, 2.0)),
         ("why", 3),
+        ("damaged", ("a", 3)),
+        ("planning_seconds", -1.0),
+        ("stats_rows", 1.5),
         ("schema", SCHEMA + 1),
     ],
 )
@@ -104,9 +107,9 @@ def test_what_makes_no_sense_is_refused_by_name(field: str, value: Any) -> None:
         b"\xff\xfe",
     ],
 )
-def test_a_line_that_is_no_event_is_a_value_error(line: str | bytes) -> None:
+def test_a_line_that_is_no_epoch_is_a_value_error(line: str | bytes) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        event_from(line)
+        epoch_from(line)
 
 
 def test_a_long_key_is_cut_and_says_so() -> None:
