@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from unskew.apps.base import Application
-from unskew.apps.running.built_in import BuiltIn
-from unskew.apps.running.listening import BatchListener
-from unskew.apps.running.opened import Feeder, Opened
-from unskew.apps.running.runner import Run
+from unskew.apps.running.file_sources import BuiltIn
+from unskew.apps.running.following import BatchListener
+from unskew.apps.running.runner import ApplicationRun
+from unskew.apps.running.source import BatchFeeder, OpenedSource
 from unskew.reports.grouping_run import GroupingRun
 
 
@@ -63,7 +63,7 @@ class _FedInTurns(BuiltIn):
     label: str
     making: threading.Lock
 
-    def open(self, spark: SparkSession, application: Application, folder: Path) -> Opened:
+    def open(self, spark: SparkSession, application: Application, folder: Path) -> OpenedSource:
         with self.making:  # the first one makes the files of all
             opened = super().open(spark, application, folder)
         assert opened.feeder is not None
@@ -73,7 +73,7 @@ class _FedInTurns(BuiltIn):
 class _InTurns:
     """Feed when it is the turn; to be asked again is to be done with the last one."""
 
-    def __init__(self, feeder: Feeder, turns: Turns, label: str) -> None:
+    def __init__(self, feeder: BatchFeeder, turns: Turns, label: str) -> None:
         self._feeder, self._turns, self._label = feeder, turns, label
         self._has_turn = False
 
@@ -112,7 +112,7 @@ class _SharedListener(BatchListener):
 def run_in_turns(
     spark: SparkSession,
     labels: Sequence[str],
-    to_run: Callable[[str, BuiltIn], Run],
+    to_run: Callable[[str, BuiltIn], ApplicationRun],
     *,
     batch_rows: int,
     batches: int,

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks._turns import run_in_turns
 from unskew.apps.registry import make_application
-from unskew.apps.running.built_in import BuiltIn
+from unskew.apps.running.file_sources import BuiltIn
 from unskew.apps.running.run_session import run_session
-from unskew.apps.running.runner import Run
+from unskew.apps.running.runner import ApplicationRun
 from unskew.apps.running.sinks import parse_sink
 from unskew.reports.grouping_run import GroupingRun
 from unskew.reports.tables import real_text, replication_text
@@ -65,8 +65,8 @@ def _measured(spark: SparkSession, name: str, size: Size) -> list[GroupingRun]:
     groupings = [each for each in application.groupings if each != LEFT_OUT]
     with tempfile.TemporaryDirectory() as folder:
 
-        def to_run(label: str, source: BuiltIn) -> Run:
-            return Run(
+        def to_run(label: str, source: BuiltIn) -> ApplicationRun:
+            return ApplicationRun(
                 application,
                 source,
                 parse_sink("none"),

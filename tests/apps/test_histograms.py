@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.apps.histograms import Histogram
+from unskew.apps.tree_growing import Histogram
 
 _values = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=60)
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from sklearn.tree import DecisionTreeClassifier  # type: ignore[import-untyped]  # it has no hints
 
-from unskew.apps.decision_tree import FEATURES, DecisionTree
+from unskew.apps.decision_tree import FEATURES, DecisionTree, Tree
 from unskew.apps.placing import Placing
 from unskew.apps.tree_growing import TreeGrower
-from unskew.apps.trees import Tree
 
 _DEPTH = 5
 

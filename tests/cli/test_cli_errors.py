@@ -115,7 +115,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_run(
     def must_not_run(*_: object, **__: object) -> None:
         raise AssertionError("the run has started")
 
-    monkeypatch.setattr("unskew.cli._runs.measure_all", must_not_run)
+    monkeypatch.setattr("unskew.cli._simulation.measure_all", must_not_run)
     report = tmp_path / "nowhere" / "out.html"
     base = ("simulate", "--stream", STREAM, "--report")
     assert "directory that exists" in complaint(capsys, *base, str(report))

@@ -89,12 +89,6 @@ def test_time_may_go_on_for_ever() -> None:
     assert sketch.estimate("a", time=2**62) == 1.0
 
 
-def test_a_range_is_the_sum_of_its_intervals() -> None:
-    sketch = sketch_of([(1, 0), (1, 1), (1, 1), (1, 3)], growth=1.0015)
-    parts = sum(sketch.estimate(1, time=time) for time in range(1, 4))
-    assert sketch.estimate_range(1, 1, 3) == parts >= 3 - 1e-9
-
-
 def test_weights_count_as_so_many_rows() -> None:
     one, many = AdaptiveCountMin(), AdaptiveCountMin()
     one.update_many([7, 8], [3.0, 2.0], time=5)

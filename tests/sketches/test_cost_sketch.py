@@ -88,12 +88,6 @@ def test_a_snapshot_is_the_mean_cost_of_each_cell() -> None:
     )
 
 
-def test_reset_forgets_everything() -> None:
-    sketch = sketch_of([(1, 4.0)])
-    sketch.reset()
-    assert sketch.counts.sum() == sketch.costs.sum() == sketch.mean == 0.0
-
-
 def test_unchanged_costs_are_stable_and_new_keys_are_no_change() -> None:
     sketch = sketch_of([(1, 4.0), (2, 8.0)], epsilon=0.001)
     before = sketch.snapshot()

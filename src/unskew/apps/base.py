@@ -1,15 +1,47 @@
 """The contract of an application: rows in, the same result from plain Spark and from workers."""
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+import pyspark.sql.functions as sf
+from pyspark.sql import DataFrame
 
-from unskew.apps.delaying import delayed
-from unskew.apps.placing import Placing
+from unskew.apps.placing import Placing, delayed
+from unskew.errors import InvalidParameterError
 from unskew.spark.routing.schemes import runnable
+
+_PART = r"\d+ (microsecond|millisecond|second|minute|hour|day|week)s?"
+_LENGTH = re.compile(f"{_PART}( {_PART})*")
+
+
+def check_length(owner: str, parameter: str, value: object, *, zero: bool = False) -> str:
+    """Return a length of time if Spark takes it, or raise; ``zero`` is whether it may be nothing.
+
+    >>> check_length("vwap", "window", "1 hour 30 minutes")
+    '1 hour 30 minutes'
+    >>> check_length("vwap", "window", "1 month")
+    Traceback (most recent call last):
+    unskew.errors.InvalidParameterError: vwap: window must be a length such as '1 hour' …
+    """
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if _LENGTH.fullmatch(text) and (zero or re.search("[1-9]", text)):
+        return text
+    expected = "a length such as '1 hour' or '90 seconds', in weeks or smaller units"
+    raise InvalidParameterError(owner, parameter, expected, value)
+
+
+def windowed(rows: DataFrame, time: str, length: str, late: str) -> DataFrame:
+    """Return rows with the window that each one falls into as the column ``window``.
+
+    On a stream a window is forgotten when a row came that is later than its end by ``late``, and
+    rows that come after that are dropped, as Spark does it.
+    """
+    if rows.isStreaming:
+        rows = rows.withWatermark(time, late)
+    return rows.withColumn("window", sf.window(time, length))
 
 
 class Application(ABC):
@@ -60,11 +92,6 @@ class Application(ABC):
 
         The same numbers always give the same rows.
         """
-
-    def generated(self, spark: SparkSession, rows_per_second: int) -> DataFrame:
-        """Return a stream of made-up rows, so many a second."""
-        source = spark.readStream.format("rate").option("rowsPerSecond", rows_per_second)
-        return self.drawn(source.load())
 
     @abstractmethod
     def plain(self, df: DataFrame, placing: Placing = Placing()) -> DataFrame:  # noqa: B008 (frozen)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row
 import unskew.spark as us
 from unskew.apps import data
 from unskew.apps.base import Application
-from unskew.apps.drawing import zipf_rank
+from unskew.apps.data import zipf_rank
 from unskew.apps.placing import Placing, observed
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.shuffle import Shuffle

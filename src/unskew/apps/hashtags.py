@@ -10,9 +10,8 @@ from pyspark.sql import DataFrame
 import unskew.spark as us
 from unskew._validation import check_int
 from unskew.apps import data
-from unskew.apps.base import KeyedApplication
-from unskew.apps.drawing import zipf_rank
-from unskew.apps.windows import check_length, windowed
+from unskew.apps.base import KeyedApplication, check_length, windowed
+from unskew.apps.data import zipf_rank
 
 _FEWEST_LETTERS = 7
 

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
-from unskew.apps.drawing import uniform, zipf_rank
+from unskew.apps.data import uniform, zipf_rank
 
 _PASSAGE = 200
 _PARTIES = ("Democratic", "Republican")

@@ -1,23 +1,42 @@
-"""How an application's rows are to be placed, and what the place of every row tells."""
+"""Place an application's rows, delay its work, and observe where every row went."""
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
 
 import unskew.spark as us
 from unskew._validation import check_real
-from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.registry import grouping_class
 from unskew.spark.columns import By, identity, quoted, unused_name
-from unskew.spark.routing.schemes import learning_on_streams
+from unskew.specs import split_spec
 
 _HOTTEST = 5
 _BETWEEN = "\x00"  # between the identity of a key and how it is spelled
 _SKETCH_SIZE = 14  # 2^14 registers: distinct keys are counted to some 1 %
+
+
+def delayed(df: DataFrame, seconds: float) -> DataFrame:
+    """Return the same rows, after every task has slept so many seconds for each of its rows.
+
+    Sleeping stands for a call that waits, and needs no processor: as many tasks as there are
+    threads work at full speed on any machine. Without seconds nothing is added to the query.
+    """
+    if not seconds:
+        return df
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            time.sleep(seconds * batch.num_rows)
+            yield batch
+
+    return df.mapInArrow(work, df.schema)
 
 
 @dataclass(frozen=True)
@@ -63,10 +82,8 @@ class Placing:
     @property
     def learns(self) -> bool:
         """Whether a stream needs ``plan_path``: the scheme plans by what it has seen."""
-        return self.grouping.partition(":")[0].strip() in (
-            *learning_on_streams(),
-            ProactiveShuffle.name,
-        )
+        scheme = grouping_class(split_spec(self.grouping)[0])
+        return scheme.chooses or scheme.learns_on_streams or scheme.spark == "costs"
 
     def place(self, df: DataFrame, by: By) -> DataFrame:
         """Return the rows of a batch or a stream on their workers."""

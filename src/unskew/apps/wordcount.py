@@ -7,9 +7,8 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 
 from unskew.apps import data
-from unskew.apps.base import KeyedApplication
-from unskew.apps.drawing import zipf_rank
-from unskew.apps.windows import check_length, windowed
+from unskew.apps.base import KeyedApplication, check_length, windowed
+from unskew.apps.data import zipf_rank
 
 
 class WordCount(KeyedApplication):

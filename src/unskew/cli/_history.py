@@ -10,8 +10,7 @@ from rich.table import Table
 
 from unskew._validation import check_int
 from unskew.advisor.history import ApplicationReport, StageReport, read_history
-from unskew.cli._progress import Display
-from unskew.cli._tables import console, new_table
+from unskew.cli._terminal import ProgressDisplay, console, new_table
 from unskew.errors import InvalidParameterError
 
 _MEANINGS = (
@@ -31,7 +30,7 @@ def show_history(
     check_int("unskew", "--top", top, minimum=1)
     if data is not None:
         raise InvalidParameterError("unskew", "--history", "left out where data are given", data)
-    with Display(None, wanted=progress and not json) as display:
+    with ProgressDisplay(None, wanted=progress and not json) as display:
         history = read_history(path, top=top, on_log=display.say)
     if json:
         typer.echo(writer.dumps(history.to_json(), allow_nan=False))

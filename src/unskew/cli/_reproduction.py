@@ -14,8 +14,7 @@ from rich.markup import escape
 from unskew._validation import check_choice, check_int
 from unskew.cli._interrupts import Interrupt, noting_interrupts
 from unskew.cli._processes import processes
-from unskew.cli._progress import Display
-from unskew.cli._tables import console, new_table
+from unskew.cli._terminal import ProgressDisplay, console, new_table
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.experiments import results, running
 from unskew.experiments.calibration import calibration_in
@@ -107,7 +106,7 @@ def run_all(experiments: Sequence[Experiment], request: Request) -> Finished:
     simulated = [each for each in experiments if request.jobs > 1 and each.runs_on != SPARK]
     others = [each for each in experiments if each not in simulated]
     with (
-        Display(total, wanted=request.show) as display,
+        ProgressDisplay(total, wanted=request.show) as display,
         noting_interrupts() as interrupt,
         processes(request.jobs) as pool,
         ThreadPoolExecutor(1) as thread,
@@ -136,7 +135,7 @@ class _Runner:
 
     request: Request
     pool: Executor | None
-    display: Display
+    display: ProgressDisplay
 
     def run(
         self, experiments: Sequence[Experiment], check: Callable[[], None]
@@ -164,7 +163,7 @@ class _Runner:
 def _calibrate(experiments: Sequence[Experiment], request: Request) -> None:
     """Run what queues are calibrated by, where they are and the results folder has it not yet."""
     if any(each.needs_calibration for each in experiments):
-        with Display(None, wanted=request.show) as display:
+        with ProgressDisplay(None, wanted=request.show) as display:
             display.say("calibrating queues on Spark")
             calibration_in(request.out)
 

@@ -48,15 +48,15 @@ def compare(
     unskew compare -w 5 --report out.html \
       --stream zipf:keys=4096,rows=32768,costs=64
     """
-    from unskew.cli._settings import Settings
+    from unskew.cli._simulation import SimulationSettings
 
-    settings = Settings(
+    settings = SimulationSettings(
         workers, sources, deal, learn, epoch, weighted, over_provisioning, speeds, seed
     )
     settings.check(report)
 
-    from unskew.cli._output import Output
-    from unskew.cli._runs import measure_all
+    from unskew.cli._simulation import measure_all
+    from unskew.cli._terminal import Output
     from unskew.streams import parse_stream
 
     workload = parse_stream(stream, seed=seed)

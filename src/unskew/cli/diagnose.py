@@ -143,23 +143,23 @@ def diagnose(
         return
     if data is None:
         raise typer.BadParameter("say which data: a file, a directory or a stream")
-    from unskew.cli._diagnosing import Question, answer, check
+    from unskew.cli._diagnosis import DiagnosisQuestion, check_question, diagnose_stream
 
-    question = Question(workers, sources, work, cost_per_row, sample, batch, seed, time)
-    check(question, report, both=whole and sample is not None)
+    question = DiagnosisQuestion(workers, sources, work, cost_per_row, sample, batch, seed, time)
+    check_question(question, report, both=whole and sample is not None)
     if time is not None and not data.startswith("table:"):
         raise typer.BadParameter("--time is for a table: other data have an order of their own")
     if data.startswith(("table:", "kafka:")):
-        from unskew.cli._spark_tables import answer_spark
+        from unskew.cli._diagnosis import diagnose_on_spark
 
-        diagnosis = answer_spark(data, question, by=by, cost=cost)
+        diagnosis = diagnose_on_spark(data, question, by=by, cost=cost)
     else:
         stream = open_data(data, by, cost, seed)
-        diagnosis = answer(stream, question, by=by or "key", show=not no_progress)
+        diagnosis = diagnose_stream(stream, question, by=by or "key", show=not no_progress)
 
-    from unskew.cli._diagnosis_output import hand_over
+    from unskew.cli._diagnosis import print_diagnosis
 
-    hand_over(diagnosis, json=json, report=report, arguments=context.obj or [])
+    print_diagnosis(diagnosis, json=json, report=report, arguments=context.obj or [])
 
 
 def open_data(data: str, by: str | None, cost: str | None, seed: int) -> "Stream":

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unskew.cli import _options as options
-from unskew.cli._page import Host, NoBrowser, Port, announce
+from unskew.cli.dashboard import Host, NoBrowser, Port, announce
 from unskew.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from unskew.apps.running.runner import Run
+    from unskew.apps.running.runner import ApplicationRun
     from unskew.reports.grouping_run import GroupingRun
 
 _WORK, _STREAM, _KEEP = "Work", "Stream", "What is kept"
@@ -48,8 +48,8 @@ def run(
         typer.Option(
             "--grouping",
             "-g",
-            help="A scheme, NAME or NAME:parameter=value,…; give several to compare them on the "
-            "same input. Default: wrap, or the first one that fits.",
+            help="A scheme, NAME or NAME:parameter=value,…, or 'auto' for what fits the work; give "
+            "several to compare them on the same input. Default: wrap, or the first that fits.",
             show_default=False,
         ),
     ] = None,
@@ -167,7 +167,7 @@ def run(
     """
     from tempfile import TemporaryDirectory
 
-    from unskew.cli._run_settings import RunSettings
+    from unskew.cli._application_run import RunSettings
 
     settings = RunSettings(
         application, source, sink, tuple(grouping or ()), workers, delay, master, batch_rows,
@@ -191,7 +191,7 @@ def run(
 
 @contextmanager
 def _page(
-    asked: "Run", host: str | None, port: int | None, *, open_browser: bool
+    asked: "ApplicationRun", host: str | None, port: int | None, *, open_browser: bool
 ) -> Iterator[None]:
     """Serve the page of a run as long as it runs."""
     from unskew.dashboard.following import serve_folder
@@ -201,14 +201,16 @@ def _page(
         yield
 
 
-def _follow(asked: "Run", master: str | None, *, show: bool) -> "tuple[list[GroupingRun], bool]":
+def _follow(
+    asked: "ApplicationRun", master: str | None, *, show: bool
+) -> "tuple[list[GroupingRun], bool]":
     """Start Spark, run everything, and say whether it was stopped by Ctrl-C."""
     from unskew.apps.running.run_session import run_session
+    from unskew.cli._application_run import LiveTable
     from unskew.cli._interrupts import noting_interrupts
-    from unskew.cli._live_run import LiveRun
 
     total = None if asked.max_batches is None else asked.max_batches * len(asked.groupings)
-    with LiveRun(total, wanted=show) as live:
+    with LiveTable(total, wanted=show) as live:
         packages = (*asked.source.packages, *asked.sink.packages)
         waits = asked.delay > 0
         spark = run_session(master, workers=asked.workers, waits=waits, packages=packages)
@@ -222,9 +224,13 @@ def _follow(asked: "Run", master: str | None, *, show: bool) -> "tuple[list[Grou
 
 
 def _hand_over(
-    asked: "Run", runs: "list[GroupingRun]", json: bool, report: Path | None, arguments: list[str]
+    asked: "ApplicationRun",
+    runs: "list[GroupingRun]",
+    json: bool,
+    report: Path | None,
+    arguments: list[str],
 ) -> None:
-    from unskew.cli._run_output import RunOutput
+    from unskew.cli._application_run import RunOutput
 
     dead = max(each.dead_letters for each in runs)
     notes = [f"{dead:,} records could not be read and were put aside"] if dead else []

@@ -44,15 +44,15 @@ def simulate(
     unskew simulate -g key --report out.html \
       --stream 'file:orders.parquet?key=customer'
     """
-    from unskew.cli._settings import Settings
+    from unskew.cli._simulation import SimulationSettings
 
-    settings = Settings(
+    settings = SimulationSettings(
         workers, sources, deal, learn, epoch, weighted, over_provisioning, speeds, seed
     )
     settings.check(report)
 
-    from unskew.cli._output import Output
-    from unskew.cli._runs import measure_all
+    from unskew.cli._simulation import measure_all
+    from unskew.cli._terminal import Output
     from unskew.groupings.registry import make_grouping
     from unskew.streams import parse_stream
 

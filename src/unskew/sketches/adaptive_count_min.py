@@ -51,8 +51,6 @@ class AdaptiveCountMin:
     >>> sketch.update_many(["a"] * 2, time=1)
     >>> sketch.estimate("a", time=0), sketch.estimate("a", time=1), sketch.estimate("b", time=1)
     (5.0, 2.0, 0.0)
-    >>> sketch.estimate_range("a", 0, 1)
-    7.0
 
     References
     ----------
@@ -107,10 +105,6 @@ class AdaptiveCountMin:
         out = np.empty(ids.size)
         _smallest(self._cells, self._parameters, self._salt(interval), ids, out)
         return out / emphasis
-
-    def estimate_range(self, key: Key, first: int, last: int) -> float:
-        """Return the estimated count of one key in the intervals ``first`` … ``last``."""
-        return sum(self.estimate(key, time=time) for time in range(first, last + 1))
 
     def merge(self, other: Self) -> None:
         """Add what ``other`` has counted, as if this sketch had seen both streams."""

@@ -105,10 +105,6 @@ class CostSketch:
         check_mergeable(self, other)
         self._cells += other._cells
 
-    def reset(self) -> None:
-        """Forget all measurements."""
-        self._cells[:] = 0.0
-
 
 @inlined
 def clean_cost(cost: float) -> float:

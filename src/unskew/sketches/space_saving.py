@@ -194,7 +194,7 @@ class SpaceSaving:
 
     >>> sketch = SpaceSaving(2)
     >>> sketch.update_many(["a", "hot", "b", "hot", "c", "hot", "hot"])
-    >>> "hot" in sketch, sketch.estimate("hot"), sketch.lower_bound("hot") <= 4
+    >>> "hot" in sketch, sketch.estimate("hot"), sketch.error("hot") <= 4
     (True, 4.0, True)
 
     References
@@ -244,10 +244,6 @@ class SpaceSaving:
         """Return by how much at most `estimate` is too high."""
         slot = find(self.counters, identity(key))
         return self.unseen_bound if slot == ABSENT else float(self.counters.slots["error"][slot])
-
-    def lower_bound(self, key: Key) -> float:
-        """Return a weight that ``key`` certainly has: estimate − error, 0 if not monitored."""
-        return self.estimate(key) - self.error(key)
 
     def items(self) -> tuple[Ids, _Floats, _Floats]:
         """Return identity, estimate and error of the monitored keys, the heaviest first.

@@ -56,8 +56,6 @@ class EventMaker:
             return [Epoch(grouping=self.label, rows=rows, loads=(), imbalance=0.0, **common)]
         several = len(learned) > 1
         labels = [f"{self.label} {one.name}" if several else self.label for one in learned]
-            [self.label] if len(learned) == 1 else [f"{self.label} {one.name}" for one in learned]
-        )
         return [
             replace(one.epoch, grouping=label, **common, **self._of_loop(one, progress))
             for label, one in zip(labels, sorted(learned, key=lambda one: one.name), strict=True)

@@ -18,9 +18,9 @@ from tests.kafka_broker import KafkaBroker
 from unskew.apps.registry import make_application
 from unskew.apps.running.kafka import connector
 from unskew.apps.running.run_session import run_session
-from unskew.apps.running.runner import Run
+from unskew.apps.running.runner import ApplicationRun
 from unskew.apps.running.sinks import parse_sink
-from unskew.apps.running.sources import Portions, parse_source
+from unskew.apps.running.sources import BatchSizes, parse_source
 from unskew.cli.main import main as command
 from unskew.errors import UnskewError
 from unskew.reports.grouping_run import MeasuredBatch
@@ -59,7 +59,7 @@ def counts_in(spark: SparkSession, address: str, topic: str) -> dict[str, int]:
     return {value["word"]: value["count"] for value in latest.values()}
 
 
-def refusal(spark: SparkSession, run: Run) -> str:
+def refusal(spark: SparkSession, run: ApplicationRun) -> str:
     """Return what is said of a run that cannot start."""
     try:
         run.check()
@@ -93,12 +93,12 @@ def main(folder: Path) -> dict[str, Any]:
                 broker.stop()
                 broker.start()
 
-        def asked(topic: str) -> Run:
-            portions = Portions(_BATCH_ROWS, None, None, folder / "pool")
+        def asked(topic: str) -> ApplicationRun:
+            portions = BatchSizes(_BATCH_ROWS, None, None, folder / "pool")
             source = parse_source(f"kafka:{topic}@{broker.address}", portions)
             sink = parse_sink(f"kafka:counts@{broker.address}")
             batches = -(-(len(WORDS) + len(MALFORMED)) // _BATCH_ROWS)
-            return Run(
+            return ApplicationRun(
                 make_application("wordcount"), source, sink, ["wrap"], 4, folder / "run",
                 max_batches=batches,
             )  # fmt: skip

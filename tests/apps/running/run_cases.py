@@ -7,9 +7,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from unskew.apps.registry import make_application
-from unskew.apps.running.runner import Run
+from unskew.apps.running.runner import ApplicationRun
 from unskew.apps.running.sinks import memory_table, parse_sink
-from unskew.apps.running.sources import Portions, parse_source
+from unskew.apps.running.sources import BatchSizes, parse_source
 
 WORKERS = 4
 BATCH_ROWS = 2_000
@@ -24,11 +24,11 @@ def asked(
     batch_rows: int | None = BATCH_ROWS,
     limit: int | None = None,
     **more: Any,
-) -> Run:
+) -> ApplicationRun:
     """Return a checked run; built-in data has ``limit`` or else ``max_batches`` micro-batches."""
     pool = (more.get("checkpoint") or folder) / "input"
-    portions = Portions(batch_rows, more.get("trigger"), limit or more.get("max_batches"), pool)
-    run = Run(
+    portions = BatchSizes(batch_rows, more.get("trigger"), limit or more.get("max_batches"), pool)
+    run = ApplicationRun(
         make_application(app),
         parse_source(source, portions),
         parse_sink(sink),

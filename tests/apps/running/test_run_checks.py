@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.apps.running.run_cases import asked
 
-from unskew.apps.running.checkpoint import MARKER, Marker, claim
 from unskew.apps.running.kafka import CONNECTOR, connector, package_settings
+from unskew.apps.running.runner import MARKER, CheckpointOwner, claim_checkpoint
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
 
-MARK = Marker("wordcount", "built-in", 100)
+MARK = CheckpointOwner("wordcount", "built-in", 100)
 
 
 @pytest.mark.parametrize(
@@ -87,30 +87,30 @@ def test_a_broker_that_is_not_there_is_told_with_its_address(tmp_path: Path) -> 
 
 
 def test_a_checkpoint_belongs_to_one_application_and_source(tmp_path: Path) -> None:
-    claim(tmp_path, MARK)
-    claim(tmp_path, MARK)
+    claim_checkpoint(tmp_path, MARK)
+    claim_checkpoint(tmp_path, MARK)
     for other in (
-        Marker("vwap", "built-in", 100),
-        Marker("wordcount:window=1 hour", "built-in", 100),
-        Marker("wordcount", "rate:5", 100),
-        Marker("wordcount", "built-in", 200),
+        CheckpointOwner("vwap", "built-in", 100),
+        CheckpointOwner("wordcount:window=1 hour", "built-in", 100),
+        CheckpointOwner("wordcount", "rate:5", 100),
+        CheckpointOwner("wordcount", "built-in", 200),
     ):
         with pytest.raises(UnskewError, match="a folder of its own"):
-            claim(tmp_path, other)
+            claim_checkpoint(tmp_path, other)
     assert json.loads((tmp_path / MARKER).read_text())["application"] == "wordcount"
 
 
 def test_a_checkpoint_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "offsets").mkdir()
     with pytest.raises(UnskewError, match="not started by unskew run"):
-        claim(tmp_path, MARK)
+        claim_checkpoint(tmp_path, MARK)
     assert not (tmp_path / MARKER).exists()
 
 
 def test_a_damaged_marker_is_told(tmp_path: Path) -> None:
     (tmp_path / MARKER).write_text("{")
     with pytest.raises(UnskewError, match="damaged"):
-        claim(tmp_path, MARK)
+        claim_checkpoint(tmp_path, MARK)
 
 
 def test_the_connector_is_of_sparks_version_unless_told_otherwise(

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from unskew.apps.running.built_in import FileFeeder
-from unskew.apps.running.generated import Generated
-from unskew.apps.running.opened import Batch
+from unskew.apps.running.file_sources import FileFeeder
+from unskew.apps.running.source import SourceBatch
+from unskew.apps.running.sources import Generated
 
 
 def test_a_feeder_puts_one_file_at_a_time_and_none_twice(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_a_feeder_puts_one_file_at_a_time_and_none_twice(tmp_path: Path) -> None
 
 def test_made_up_rows_come_at_their_rate_however_late_they_are_taken_up() -> None:
     source = Generated(100, period=2.0)
-    in_time = source.arrivals(Batch(0, started=50.0, first_started=50.0, metrics={}))
-    late = source.arrivals(Batch(3, started=99.0, first_started=50.0, metrics={}))
+    in_time = source.arrivals(SourceBatch(0, started=50.0, first_started=50.0, metrics={}))
+    late = source.arrivals(SourceBatch(3, started=99.0, first_started=50.0, metrics={}))
     assert in_time == (48.0, 50.0)
     assert late == (54.0, 56.0)

@@ -73,3 +73,20 @@ def test_made_up_rows_are_the_same_for_every_grouping(spark: SparkSession, tmp_p
     assert last_counts(spark, "key") == last_counts(spark, "shuffle")
     waits = runs[0].batches[1].waits
     assert waits.most - waits.least == pytest.approx(0.2), "rows came during 0.2 seconds"
+
+
+def test_auto_counts_as_any_grouping_does_and_learns_a_plan(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (run,) = asked(tmp_path, "auto", max_batches=3).run(spark)
+    assert last_counts(spark, "auto") == words(3 * BATCH_ROWS)
+    assert [batch.epoch.version for batch in run.batches][:2] == [0, 1]
+    assert {batch.epoch.grouping for batch in run.batches} == {"auto"}
+
+
+@pytest.mark.parametrize("app", ["field-grid", "enrich"])
+def test_auto_suits_keys_that_stay_whole_and_rows_without_keys(
+    spark: SparkSession, tmp_path: Path, app: str
+) -> None:
+    (run,) = asked(tmp_path, "auto", app=app, sink="none", max_batches=2).run(spark)
+    assert [batch.epoch.rows for batch in run.batches] == [BATCH_ROWS] * 2

@@ -1,9 +1,10 @@
 """Run an application under one grouping after another, on the same input."""
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,22 +13,71 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from unskew.apps.base import Application
 from unskew.apps.placing import Placing
-from unskew.apps.running.batch_events import OBSERVED
-from unskew.apps.running.checkpoint import Marker, claim
-from unskew.apps.running.listening import BatchListener
-from unskew.apps.running.one_grouping import Follower, OnBatch
-from unskew.apps.running.opened import Source
+from unskew.apps.running.finished_batch import OBSERVED
+from unskew.apps.running.following import BatchListener, OnBatch, QueryFollower
 from unskew.apps.running.sinks import Sink, check_folder, file_name
-from unskew.errors import InvalidParameterError
+from unskew.apps.running.source import Source
+from unskew.errors import InvalidParameterError, UnskewError
 from unskew.events import append_epoch
 from unskew.groupings.registry import grouping_class, make_grouping
 from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
-from unskew.spark.routing.schemes import grouping_for, runnable
+from unskew.spark.routing.choosing import AUTO
+from unskew.spark.routing.schemes import grouping_for
+from unskew.specs import split_spec
 
+MARKER = "unskew-run.json"
+_OF_SPARK = ("metadata", "offsets", "commits", "state")
 OnStart = Callable[[str], None]
 
 
-class _Told(NamedTuple):
+@dataclass(frozen=True)
+class CheckpointOwner:
+    """What a checkpoint is of; a run that differs in any of it cannot go on with it."""
+
+    application: str
+    source: str
+    batch_rows: int | None
+
+
+def claim_checkpoint(folder: Path, marker: CheckpointOwner) -> None:
+    """Make ``folder`` the checkpoint of a run, or raise if it is that of another one.
+
+    Raises
+    ------
+    UnskewError
+        If it is of another application, another source or other micro-batches; of a query that
+        somebody else started; or cannot be written.
+    """
+    check_folder("--checkpoint", folder)
+    path = folder / MARKER
+    if not path.exists():
+        if any((folder / name).exists() for name in _OF_SPARK):
+            raise _refused_checkpoint(folder, "is of a query that was not started by unskew run")
+        path.write_text(json.dumps(asdict(marker)) + "\n", encoding="utf-8")
+        return
+    found = _read_owner(path)
+    for name, value in asdict(marker).items():
+        if found.get(name) != value:
+            said = f"is of {name} {found.get(name)!r}, and this run is of {value!r}"
+            raise _refused_checkpoint(folder, said)
+
+
+def _read_owner(path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise _refused_checkpoint(path.parent, f"has a damaged {MARKER}")
+    return found
+
+
+def _refused_checkpoint(folder: Path, said: str) -> UnskewError:
+    hint = "give every application and source a folder of its own, or leave the option out"
+    return UnskewError(f"unskew run: --checkpoint: {folder} {said}. Hint: {hint}")
+
+
+class _RunControl(NamedTuple):
     """Who may end a run, and who is told of it."""
 
     asked_to_stop: threading.Event
@@ -35,7 +85,7 @@ class _Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class ApplicationRun:
     """What is to be run; `check` first, then `run`.
 
     Parameters
@@ -89,7 +139,7 @@ class Run:
         self.sink.check()
         check_folder("--run-dir", self.folder)
         for label in self.groupings if self.checkpoint else ():
-            claim(self._checkpoint(label), self._marker())
+            claim_checkpoint(self._checkpoint(label), self._marker())
         if self.dead_letters is not None:
             check_folder("--dead-letters", self.dead_letters)
 
@@ -117,34 +167,41 @@ class Run:
         listener
             Who hears of micro-batches, where several runs share one; by default one of its own.
         """
-        told = _Told(asked_to_stop or threading.Event(), on_batch)
+        control = _RunControl(asked_to_stop or threading.Event(), on_batch)
         self.source.check_on(spark)
         self.sink.check_on(spark)
         done: list[GroupingRun] = []
         with BatchListener(spark) if listener is None else nullcontext(listener) as heard:
             for label in self.groupings:
-                if told.asked_to_stop.is_set():
+                if control.asked_to_stop.is_set():
                     break
                 on_start(label)
-                batches = self._run_one(spark, label, heard, told, first=not done)
+                batches = self._run_one(spark, label, heard, control, first=not done)
                 said = self.sink.summary(spark, label)
                 done.append(GroupingRun(label, batches, self.warm_up, [said] if said else []))
         return done
 
     def _check_groupings(self) -> None:
         for label in self.groupings:
-            name = label.partition(":")[0].strip()
-            grouping_class(name)
-            if name not in self.application.groupings:
+            name, _ = split_spec(label)
+            scheme = grouping_class(name)
+            # What chooses among the others chooses what fits the work.
+            if name not in self.application.groupings and not scheme.chooses:
                 fitting = f"one that fits {self.application.name}"
-                expected = f"{fitting} ({', '.join(self.application.groupings)})"
+                expected = f"{fitting} ({', '.join((*self.application.groupings, AUTO))})"
                 raise InvalidParameterError("unskew run", "--grouping", expected, label)
             make_grouping(label, self.workers, seed=self.seed)
-            if name in runnable():
-                grouping_for(label, self.workers, seed=self.seed)
+            if scheme.spark != "costs":
+                grouping_for(label, self.workers, seed=self.seed, owner="unskew run")
 
     def _run_one(
-        self, spark: SparkSession, label: str, listener: BatchListener, told: _Told, *, first: bool
+        self,
+        spark: SparkSession,
+        label: str,
+        listener: BatchListener,
+        control: _RunControl,
+        *,
+        first: bool,
     ) -> list[MeasuredBatch]:
         checkpoint = self._checkpoint(label)
         opened = self.source.open(spark, self.application, checkpoint / "input")
@@ -154,10 +211,10 @@ class Run:
 
         def note(batch: MeasuredBatch) -> None:
             append_epoch(self.folder, batch.epoch)
-            told.on_batch(batch)
+            control.on_batch(batch)
 
         try:
-            return Follower(
+            return QueryFollower(
                 query=query,
                 listener=listener,
                 label=label,
@@ -165,7 +222,7 @@ class Run:
                 placing=placing,
                 feeder=opened.feeder,
                 max_batches=self.max_batches,
-                asked_to_stop=told.asked_to_stop,
+                asked_to_stop=control.asked_to_stop,
                 on_batch=note,
             ).follow()
         finally:
@@ -202,5 +259,5 @@ class Run:
         base = self.folder / "queries" if self.checkpoint is None else self.checkpoint
         return (base / file_name(label)).resolve()
 
-    def _marker(self) -> Marker:
-        return Marker(self.application.spec, self.source.spec, self.batch_rows)
+    def _marker(self) -> CheckpointOwner:
+        return CheckpointOwner(self.application.spec, self.source.spec, self.batch_rows)

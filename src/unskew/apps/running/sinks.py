@@ -12,7 +12,7 @@ from unskew.apps.base import Application
 from unskew.apps.running.kafka import Topic, connector
 from unskew.errors import InvalidParameterError
 
-FORMS = "console, memory, parquet:DIR, kafka:TOPIC@HOST:PORT or none"
+SINK_FORMS = "console, memory, parquet:DIR, kafka:TOPIC@HOST:PORT or none"
 
 
 @dataclass
@@ -151,7 +151,7 @@ def parse_sink(text: str) -> Sink:
     if kind == "kafka":
         topic = Topic.parse("--sink", rest)
         return KafkaSink(text, packages=(connector(),), takes_many=False, topic=topic)
-    raise InvalidParameterError("unskew run", "--sink", FORMS, text)
+    raise InvalidParameterError("unskew run", "--sink", SINK_FORMS, text)
 
 
 def memory_table(label: str) -> str:

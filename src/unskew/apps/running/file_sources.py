@@ -1,17 +1,26 @@
-"""Files of a folder, and those that will come: Parquet, JSON lines, or CSV with a header."""
+"""Sources that are files: the application's own real data, and a folder that is watched."""
 
 import csv
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from unskew.apps.base import Application
-from unskew.apps.running.opened import Opened, Source
-from unskew.apps.running.records import CORRUPT, from_reader, schema_of, with_corrupt
+from unskew.apps.running.source import (
+    CORRUPT,
+    OpenedSource,
+    Source,
+    from_reader,
+    schema_of,
+    with_corrupt,
+)
 from unskew.errors import InvalidParameterError
 
 _FORMATS = {
@@ -22,6 +31,81 @@ _FORMATS = {
     ".csv": "csv",
 }
 _FILES_LOOKED_AT = 100
+
+
+@dataclass
+class BuiltIn(Source):
+    """Real rows in time order, in micro-batches of equal size, the same for every grouping.
+
+    Parameters
+    ----------
+    batch_rows
+        Rows of a micro-batch.
+    max_batches
+        How many at most; by default all rows.
+    pool
+        Folder where the files are made, once for all groupings.
+    """
+
+    batch_rows: int
+    max_batches: int | None
+    pool: Path
+    spec: str = field(default="built-in", init=False)
+
+    def open(self, spark: SparkSession, application: Application, folder: Path) -> OpenedSource:
+        """Stream the files of ``folder``, where a `FileFeeder` puts one after another."""
+        files = self._files(application)
+        folder.mkdir(parents=True, exist_ok=True)
+        reader = spark.readStream.schema(application.schema).option("maxFilesPerTrigger", 1)
+        return OpenedSource(reader.parquet(str(folder)), feeder=FileFeeder(files, folder))
+
+    def trigger(self, seconds: float | None, *, to_the_end: bool) -> dict[str, Any]:  # noqa: ARG002 (the feeder ends it)
+        """Take up a file as soon as it is there, or at the user's pace."""
+        return {"processingTime": f"{seconds or 0} seconds"}
+
+    def _files(self, application: Application) -> list[Path]:
+        if not self.pool.exists():
+            limit = None if self.max_batches is None else self.max_batches * self.batch_rows
+            parts = _parts(application.table(limit), self.batch_rows)
+            with TemporaryDirectory(dir=self.pool.parent, prefix=".making-") as making:
+                for number, part in enumerate(parts):
+                    path = Path(making) / "all" / f"{number:06d}.parquet"
+                    path.parent.mkdir(exist_ok=True)
+                    pq.write_table(part, path, coerce_timestamps="us")
+                path.parent.rename(self.pool)  # all of it, or nothing
+        return sorted(self.pool.glob("*.parquet"))
+
+
+class FileFeeder:
+    """Put files into a folder that a stream watches, one at a time.
+
+    Parameters
+    ----------
+    files
+        What to put there, in this order. Those that are there already come first: a query that is
+        started again has read them, or will.
+    folder
+        The watched folder.
+    """
+
+    def __init__(self, files: list[Path], folder: Path) -> None:
+        self._folder = folder
+        there = {path.name for path in folder.glob("*.parquet")}
+        self._left: Iterator[Path] = iter([path for path in files if path.name not in there])
+
+    def feed(self) -> bool:
+        """Put the next file there, all of it at once."""
+        path = next(self._left, None)
+        if path is None:
+            return False
+        hidden = self._folder / f".{path.name}"  # Spark does not look at such names
+        shutil.copyfile(path, hidden)
+        hidden.replace(self._folder / path.name)
+        return True
+
+
+def _parts(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    return (table.slice(first, rows) for first in range(0, table.num_rows, rows))
 
 
 @dataclass
@@ -61,7 +145,7 @@ class Files(Source):
             raise InvalidParameterError("unskew run", "--source", expected, got, hint=hint)
         return found[0]
 
-    def open(self, spark: SparkSession, application: Application, folder: Path) -> Opened:  # noqa: ARG002 (Spark's checkpoint has it)
+    def open(self, spark: SparkSession, application: Application, folder: Path) -> OpenedSource:  # noqa: ARG002 (Spark's checkpoint has it)
         """Watch the folder, and count records that are no rows."""
         schema, kind = schema_of(application.schema), self.format
         if kind in _COLUMNS:
@@ -70,7 +154,7 @@ class Files(Source):
         if self.files_a_batch is not None:
             reader = reader.option("maxFilesPerTrigger", self.files_a_batch)
         if kind == "parquet":
-            return Opened(reader.schema(schema).load(str(self.path)))
+            return OpenedSource(reader.schema(schema).load(str(self.path)))
         if kind == "csv":
             # Spark would take columns by their place, whatever the header calls them.
             reader = reader.option("header", True).option("enforceSchema", False)

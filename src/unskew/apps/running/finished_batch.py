@@ -1,24 +1,52 @@
-"""Make the event of a micro-batch out of Spark's progress, what was observed, and the plan."""
+"""Make the epoch of a finished micro-batch out of Spark's progress, observations and the plan."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 import unskew.spark as us
-from unskew.apps.placing import Observed
-from unskew.apps.running.key_places import KeyPlaces
-from unskew.apps.running.opened import Arrivals
-from unskew.apps.running.records import DEAD_LETTERS
+from unskew.apps.placing import Observed, Placing
+from unskew.apps.running.source import DEAD_LETTERS, ArrivalTimes
 from unskew.events import Epoch, HotKey
+from unskew.groupings.key import KeyGrouping
+from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan, places_of
 from unskew.metrics import imbalance_percent
 from unskew.reports.grouping_run import MeasuredBatch, Waits
+from unskew.spark.plans.saved import PlanStore
 
+KeyPlaces = Callable[[int], tuple[int, ...]]
+"""Takes the identity of a key and gives the workers that it is on; none if that is not known."""
 OBSERVED = "unskew_run"
 """Under which name micro-batches report the rows of each worker."""
+
+
+def key_places(placing: Placing, epoch: us.Epoch | None) -> KeyPlaces:
+    """Return where keys were in a micro-batch.
+
+    Schemes that decide row by row leave no table, so of their keys nothing is known.
+
+    Examples
+    --------
+    >>> key_places(Placing("key", 4), None)(0), key_places(Placing("partial-key", 4), None)(0)
+    ((0,), ())
+    """
+    plan = _plan(placing, epoch)
+    if plan is None:
+        return lambda _: ()
+    return lambda identity: tuple(sorted(places_of(plan, np.int64(identity).view(np.uint64))))
+
+
+def _plan(placing: Placing, epoch: us.Epoch | None) -> Plan | None:
+    version = None if epoch is None else epoch.version
+    if version is not None and version > 0 and placing.plan_path is not None:
+        return PlanStore(Path(placing.plan_path)).plan_of(version)
+    is_hashed = placing.grouping == KeyGrouping.name if epoch is None else version == 0
+    return hashing_plan(placing.workers, HASHED_MEMBER, placing.workers) if is_hashed else None
 
 
 @dataclass(frozen=True)
@@ -38,13 +66,13 @@ class FinishedBatch:
     """
 
     progress: StreamingQueryProgress
-    arrivals: Arrivals
+    arrivals: ArrivalTimes
     epoch: us.Epoch | None
     places: KeyPlaces
 
     def measured(self, label: str, workers: int) -> MeasuredBatch:
         """Return the event and what belongs to it."""
-        seen = _observed(metrics_of(self.progress), workers)
+        seen = _observed_of(metrics_of(self.progress), workers)
         rows = int(self.progress.numInputRows)
         waits = self._waits(rows)
         event = Epoch(
@@ -52,8 +80,8 @@ class FinishedBatch:
             query=str(self.progress.name or self.progress.id),
             run=str(self.progress.runId),
             batch=int(self.progress.batchId),
-            started=started(self.progress),
-            seconds=seconds(self.progress),
+            started=started_at(self.progress),
+            seconds=seconds_of(self.progress),
             rows=rows,
             latency=(waits.quantile(0.50), waits.quantile(0.95), waits.quantile(0.99)),
             dead_letters=_dead_letters(metrics_of(self.progress)),
@@ -64,7 +92,7 @@ class FinishedBatch:
         return MeasuredBatch(event, waits, keys, max(keys, held))
 
     def _waits(self, rows: int) -> Waits:
-        done = started(self.progress) + seconds(self.progress)
+        done = started_at(self.progress) + seconds_of(self.progress)
         oldest, newest = self.arrivals
         return Waits(max(0.0, done - newest), max(0.0, done - oldest), rows)
 
@@ -74,12 +102,12 @@ def metrics_of(progress: StreamingQueryProgress) -> dict[str, dict[str, Any]]:
     return {name: row.asDict() for name, row in progress.observedMetrics.items()}
 
 
-def started(progress: StreamingQueryProgress) -> float:
+def started_at(progress: StreamingQueryProgress) -> float:
     """Return when Spark took the micro-batch up (Unix time)."""
     return datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
 
 
-def seconds(progress: StreamingQueryProgress) -> float:
+def seconds_of(progress: StreamingQueryProgress) -> float:
     """Return what the micro-batch took, from its trigger to its commit."""
     return float(progress.durationMs["triggerExecution"]) / 1000
 
@@ -92,7 +120,7 @@ def find_epoch(plan_path: Path, run: str, batch: int) -> us.Epoch | None:
     return None
 
 
-def _observed(metrics: Mapping[str, Mapping[str, Any]], workers: int) -> Observed | None:
+def _observed_of(metrics: Mapping[str, Mapping[str, Any]], workers: int) -> Observed | None:
     row = metrics.get(OBSERVED)
     return Observed.read(row, workers) if row is not None else None
 

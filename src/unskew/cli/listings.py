@@ -1,5 +1,6 @@
-"""``unskew groupings``: which schemes there are."""
+"""``unskew groupings`` and ``unskew streams``: list the schemes, and the workloads."""
 
+import inspect
 import json as writer
 from typing import Any
 
@@ -34,7 +35,7 @@ def groupings(json: Json = False) -> None:
     if json:
         typer.echo(writer.dumps({"groupings": listed}))
     else:
-        _print_table(listed)
+        _print_groupings(listed)
 
 
 _ANY_WORKERS = 10
@@ -45,10 +46,10 @@ def _summary(scheme: type) -> str:
     return (scheme.__doc__ or "").strip().partition("\n")[0].removesuffix(" [1].").rstrip(".")
 
 
-def _print_table(listed: list[dict[str, Any]]) -> None:
+def _print_groupings(listed: list[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    from unskew.cli._tables import console, new_table
+    from unskew.cli._terminal import console, new_table
 
     table = new_table()
     for title in ("grouping", "paper", "splits keys", "parameters"):
@@ -66,3 +67,51 @@ def _print_table(listed: list[dict[str, Any]]) -> None:
 
 def _written(value: object) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def streams(json: Json = False) -> None:
+    """List every stream that --stream can name, with its parameters and defaults.
+
+    [bold]Examples[/bold]
+
+    unskew streams
+
+    unskew simulate --stream zipf:keys=1k,exponent=1.4,rows=1M,costs=64
+    """
+    from unskew.streams import STREAMS
+
+    listed = [
+        {
+            "name": name,
+            "summary": info.summary,
+            "parameters": {
+                word: None if known.default is inspect.Parameter.empty else known.default
+                for word, known in info.parameters.items()
+            },
+        }
+        for name, info in STREAMS.items()
+    ]
+    if json:
+        typer.echo(writer.dumps({"streams": listed}))
+    else:
+        _print_streams(listed)
+
+
+def _print_streams(listed: list[dict[str, Any]]) -> None:
+    from rich.markup import escape
+
+    from unskew.cli._terminal import console, new_table
+
+    table = new_table()
+    for title in ("stream", "rows", "parameters"):
+        table.add_column(title)
+    for each in listed:
+        values = [
+            word if value is None else f"{word}={value}"
+            for word, value in each["parameters"].items()
+        ]
+        table.add_row(each["name"], escape(each["summary"]), escape(" ".join(values)))
+    out = console()
+    out.print(table)
+    out.print("Numbers may be written 5000000, 5_000_000, 5e6 or 5M.")
+    out.print(escape("A file is file:PATH, file:PATH?key=COLUMN or with &cost=COLUMN."))

@@ -1,21 +1,29 @@
-"""Run one grouping over a source and follow its micro-batches."""
+"""Follow the micro-batches of one query under one grouping, and end it in time."""
 
+import queue
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener, StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 import unskew.spark as us
 from unskew.apps.placing import Placing
-from unskew.apps.running.batch_events import FinishedBatch, find_epoch, metrics_of, started
-from unskew.apps.running.key_places import key_places
-from unskew.apps.running.listening import BatchListener
-from unskew.apps.running.opened import Batch, Feeder, Source
+from unskew.apps.running.finished_batch import (
+    FinishedBatch,
+    find_epoch,
+    key_places,
+    metrics_of,
+    started_at,
+)
+from unskew.apps.running.source import BatchFeeder, Source, SourceBatch
 from unskew.errors import UnskewError
 from unskew.reports.grouping_run import MeasuredBatch
 
@@ -25,8 +33,65 @@ _PATIENCE_SECONDS = 30.0
 _PLAN_PATIENCE_SECONDS = 180.0  # the first plan may have to wait for Numba's compiler
 
 
+class BatchListener(StreamingQueryListener):
+    """Put what Spark reports of queries into a line, for whoever asks for one of them.
+
+    Parameters
+    ----------
+    spark
+        The session; while in a ``with`` block, it is listened to.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._heard: queue.SimpleQueue[tuple[str, StreamingQueryProgress | None]]
+        self._heard = queue.SimpleQueue()
+
+    def next_of(self, run: str, patience: float) -> StreamingQueryProgress | None:
+        """Return the next finished micro-batch of a run, or None if it has ended.
+
+        Raises
+        ------
+        TimeoutError
+            If nothing is heard for so many seconds.
+        """
+        while True:
+            try:
+                heard, progress = self._heard.get(timeout=patience)
+            except queue.Empty:
+                raise TimeoutError from None
+            if heard == run:
+                return progress
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
+        """Do nothing: it is known."""
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 (Spark's name)
+        """Do nothing: no rows."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 (Spark's name)
+        """Take note of a finished micro-batch."""
+        self._heard.put((str(event.progress.runId), event.progress))
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 (Spark's name)
+        """Take note of an end."""
+        self._heard.put((str(event.runId), None))
+
+    def __enter__(self) -> Self:
+        self._spark.streams.addListener(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._spark.streams.removeListener(self)
+
+
 @dataclass
-class Follower:
+class QueryFollower:
     """Wait for the micro-batches of a query, hand out the next ones, and end it in time.
 
     Parameters
@@ -56,7 +121,7 @@ class Follower:
     label: str
     source: Source
     placing: Placing
-    feeder: Feeder | None
+    feeder: BatchFeeder | None
     max_batches: int | None
     asked_to_stop: threading.Event
     on_batch: OnBatch
@@ -114,10 +179,10 @@ class Follower:
         return True
 
     def _take(self, progress: StreamingQueryProgress) -> None:
-        when = started(progress)
+        when = started_at(progress)
         if not self.batches:
             self._first_started = when
-        batch = Batch(len(self.batches), when, self._first_started, metrics_of(progress))
+        batch = SourceBatch(len(self.batches), when, self._first_started, metrics_of(progress))
         epoch = self._epoch(progress)
         places = key_places(self.placing, epoch)
         finished = FinishedBatch(progress, self.source.arrivals(batch), epoch, places)
