@@ -11,7 +11,7 @@ import unskew.spark as us
 from benchmarks._timing import interleaved, show
 from benchmarks.spark_routing import run, write_rows
 from unskew.spark.columns import identity
-from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 8
@@ -25,10 +25,12 @@ def main(rows: int = ROWS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), rows)
         df = spark.read.parquet(folder)
-        plan = learn_plan(df, identity(df, "key"), grouping_for("wrap", WORKERS), how="sample")
+        plan = learn_placing(
+            df, identity(df, "key"), grouping_for("wrap", WORKERS), how="sample"
+        ).plan
 
         def grouped(loads: us.Loads | None) -> us.GroupedFrame:
-            return us.group_by(df, "key", WORKERS, plan=plan, loads=loads)
+            return us.group_by(df, "key", workers=WORKERS, plan=plan, loads=loads)
 
         ways: dict[str, Callable[[us.Loads | None], DataFrame]] = {
             "balance": lambda loads: us.balance(df, "key", WORKERS, plan=plan, loads=loads),

@@ -87,7 +87,7 @@ def _query(df: DataFrame, name: str, plans: Path) -> DataFrame:
     scheme = name.rpartition(" ")[2]
     if _baseline(name) == PLACED:
         return us.balance_stream(df, "key", WORKERS, grouping=scheme, plan_path=plans)
-    return us.group_by(df, "key", WORKERS, grouping=scheme, plan_path=plans).agg(
+    return us.group_by(df, "key", workers=WORKERS, grouping=scheme, plan_path=plans).agg(
         sf.count("*").alias("count")
     )
 
@@ -128,7 +128,8 @@ def _durations(stream: Stream) -> list[float]:
 def _driver_seconds(stream: Stream) -> float:
     if stream.plans is None:
         return 0.0
-    return statistics.median(one.seconds for one in read_epochs(stream.plans)[WARM_ROUNDS:])
+    epochs = read_epochs(stream.plans)[WARM_ROUNDS:]
+    return statistics.median(one.planning_seconds or 0.0 for one in epochs)
 
 
 def _print(

@@ -15,7 +15,7 @@ import pyspark.sql.functions as sf
 import unskew.spark as us
 from benchmarks._timing import show
 from unskew.events import read_events
-from unskew.spark.stream.listener import Told
+from unskew.spark.stream.listener import LoopEpoch
 
 BATCHES, WORKERS, MANY_WORKERS, MOST_MILLISECONDS = 30, 8, 4096, 5.0
 
@@ -31,7 +31,7 @@ def main(batches: int = BATCHES) -> None:
         placed = us.balance_stream(keyed, "user", WORKERS, plan_path=folder / "plans")
         query = placed.writeStream.format("noop").start()
         with us.watch(query, folder=folder / "run", port=0) as watched:
-            heard, shown, many = Timed(watched.hear), Timed(watched._show), Timed(watched._show)
+            heard, shown, many = Timed(watched.on_epoch), Timed(watched._show), Timed(watched._show)
             # From here on the listener and the thread behind it call the timed ones.
             vars(watched).update(hear=heard, _show=shown)
             with urlopen(watched.url + "api/events"):  # noqa: S310 (our own server)
@@ -62,7 +62,7 @@ class Timed:
         self.last = arguments
 
 
-def _with_workers(heard: tuple[Any, list[Told]], workers: int) -> tuple[Any, list[Told]]:
+def _with_workers(heard: tuple[Any, list[LoopEpoch]], workers: int) -> tuple[Any, list[LoopEpoch]]:
     """Return the micro-batch as if so many workers had reported."""
     progress, (told, *_) = heard
     epoch = replace(

@@ -17,7 +17,7 @@ from benchmarks._timing import interleaved, show
 from benchmarks.spark_routing import run, write_rows
 from unskew.spark.aggregators import Aggregator, State
 from unskew.spark.columns import identity
-from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 8
@@ -90,7 +90,7 @@ def _show_slowest(rows: int) -> None:
 
 def _slow_count(df: DataFrame, name: str, rows: int) -> Took:
     start = time.perf_counter()
-    counts = us.group_by(df, "key", WORKERS, grouping=name).apply(SlowCount(), "n bigint")
+    counts = us.group_by(df, "key", workers=WORKERS, grouping=name).apply(SlowCount(), "n bigint")
     learned = time.perf_counter()
     counted = sum(counts.toArrow()["n"].to_pylist())
     if counted != rows:
@@ -103,7 +103,9 @@ def _show_learning(rows: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), rows)
         df = spark.read.parquet(folder)
-        plan = learn_plan(df, identity(df, "key"), grouping_for("wrap", WORKERS), how="sample")
+        plan = learn_placing(
+            df, identity(df, "key"), grouping_for("wrap", WORKERS), how="sample"
+        ).plan
         placed = us.balance(df, "key", WORKERS, plan=plan, deal_by="amount")
         actions: dict[str, Callable[[], object]] = {
             "shuffle": partial(run, placed),

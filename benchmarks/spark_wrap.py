@@ -10,7 +10,7 @@ first fifth, which is not measured, as by one who has to plan before the rows ar
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -92,7 +92,8 @@ def on_spark(first: DataFrame, rest: DataFrame, workers: int, rows: int) -> dict
 
 def routed_by(df: DataFrame, workers: int, plan: Plan | None, how: str) -> Found:
     """Return λ of ``df`` by a plan, learned if there is none, and its pieces beyond the keys."""
-    routed = route(df, "key", workers, grouping="wrap", plan=plan, learn=how, deal_by=[], seed=0)
+    options: dict[str, Any] = {"grouping": "wrap", "plan": plan, "learn": how, "deal_by": [], "seed": 0}
+    routed = route(df, "key", workers, owner="benchmark", **options)
     counts = routed.df.groupBy(routed.worker.alias("worker")).count().toArrow()
     loads = np.zeros(workers)
     loads[counts["worker"].to_numpy()] = counts["count"].to_numpy()

@@ -81,7 +81,7 @@ def run(df: DataFrame, scheme: str, expected: list[tuple[object, ...]]) -> Run:
     """Do the work with rows placed by ``scheme``, learning included."""
     loads = us.Loads()
     started = time.perf_counter()
-    grouped = us.group_by(df, "word", WORKERS, grouping=scheme, loads=loads)
+    grouped = us.group_by(df, "word", workers=WORKERS, grouping=scheme, loads=loads)
     got = sorted(map(tuple, grouped.apply(SlowCount(SECONDS_A_ROW), RESULT).collect()))
     seconds = time.perf_counter() - started
     return Run(scheme, seconds, loads.epoch.loads, got == expected)
@@ -93,7 +93,9 @@ def main(spark: SparkSession, show: Callable[[str], None] = print) -> list[Run]:
     expected = plain(df)
     show("starting the workers ...")
     for scheme in SCHEMES:
-        us.group_by(df, "word", WORKERS, grouping=scheme).apply(SlowCount(0.0), RESULT).collect()
+        us.group_by(df, "word", workers=WORKERS, grouping=scheme).apply(
+            SlowCount(0.0), RESULT
+        ).collect()
     runs = []
     for scheme in SCHEMES:
         show(f"working, rows placed by {scheme} ...")

@@ -9,9 +9,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from unskew.events import read_epochs
 from unskew.spark.balance import balance_stream
 from unskew.spark.session import session
-from unskew.spark.stream.epochs import read_epochs
 
 ROWS = 50_000
 

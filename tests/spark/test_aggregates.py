@@ -114,7 +114,7 @@ def test_exact_aggregates_are_those_of_plain_spark_under_every_grouping(
     rows: DataFrame, plain: dict[Any, dict[str, Any]], grouping: str
 ) -> None:
     # Doubles are multiples of 1/32 here, so that even their sums are exact in any order.
-    got = _by_key(group_by(rows, "k", _WORKERS, grouping=grouping).agg(*_ours()))
+    got = _by_key(group_by(rows, "k", workers=_WORKERS, grouping=grouping).agg(*_ours()))
     top = {key: row.pop("top_w") for key, row in got.items()}
     assert got == plain
     counts: defaultdict[Any, Counter[str]] = defaultdict(Counter)
@@ -132,13 +132,13 @@ def test_exact_aggregates_are_those_of_plain_spark_under_every_grouping(
 @pytest.mark.parametrize("grouping", ["shuffle", "wrap"])
 def test_count_distinct_is_exact_also_where_keys_are_split(rows: DataFrame, grouping: str) -> None:
     expected = _by_key(rows.groupBy("k").agg(sf.count_distinct("i", "w").alias("n")))
-    placed = group_by(rows, "k", _WORKERS, grouping=grouping)
+    placed = group_by(rows, "k", workers=_WORKERS, grouping=grouping)
     assert _by_key(placed.agg(sf.count_distinct("i", "w").alias("n"))) == expected
 
 
 def test_rounding_is_all_that_placement_changes_in_sums_of_doubles(rows: DataFrame) -> None:
     # Tolerance: a sum of n doubles in any order is off by less than n · 2⁻⁵³ of Σ|y|.
-    placed = group_by(rows.where("not isnan(y)"), "k", _WORKERS, grouping="shuffle")
+    placed = group_by(rows.where("not isnan(y)"), "k", workers=_WORKERS, grouping="shuffle")
     got = placed.agg(
         sf.sum("y").alias("sum"),
         us.weighted_mean("y", "i").alias("mean"),
@@ -166,7 +166,7 @@ def test_rounding_is_all_that_placement_changes_in_sums_of_doubles(rows: DataFra
 
 
 def test_quantiles_are_exact_for_small_groups_and_near_for_large_ones(rows: DataFrame) -> None:
-    got = group_by(rows, "k", _WORKERS, grouping="shuffle").agg(
+    got = group_by(rows, "k", workers=_WORKERS, grouping="shuffle").agg(
         us.quantiles("y", _RANKS).alias("q"), sf.collect_list("y").alias("all")
     )
     sizes = []
@@ -187,7 +187,7 @@ def test_quantiles_are_exact_for_small_groups_and_near_for_large_ones(rows: Data
 def test_aggregates_of_nothing_but_nulls_say_so(spark: SparkSession) -> None:
     df = spark.createDataFrame([("a", None, 1.0), ("a", None, 1.0)], "k string, x double, o double")
     row = (
-        group_by(df, "k", 3, grouping="shuffle")
+        group_by(df, "k", workers=3, grouping="shuffle")
         .agg(
             sf.count("x").alias("count"),
             sf.sum("x").alias("sum"),
@@ -221,7 +221,11 @@ def test_histogram_is_that_of_numpy(spark: SparkSession) -> None:
     values = [-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 3.5, float("inf")]
     edges = [0.0, 0.5, 2.0, 3.0]
     df = spark.createDataFrame([(1, value) for value in [*values, math.nan]], "k int, x double")
-    row = group_by(df, "k", 2, grouping="key").agg(us.histogram("x", edges).alias("h")).collect()
+    row = (
+        group_by(df, "k", workers=2, grouping="key")
+        .agg(us.histogram("x", edges).alias("h"))
+        .collect()
+    )
     assert row[0]["h"] == np.histogram(values, edges)[0].tolist()
 
 

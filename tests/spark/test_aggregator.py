@@ -239,7 +239,7 @@ def test_partial_states_add_up_however_often_memory_is_let_go(
 
 
 def test_memory_is_let_go_when_there_are_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unskew.spark._work_step._ROUND_ROWS", 10)
+    monkeypatch.setattr("unskew.spark.worker.partial_states._ROUND_ROWS", 10)
     table = pa.table({"k": [i % 50 for i in range(100)], "x": [1] * 100})
     state = pa.field("s", pa.struct(list(_Sum.state_schema)))
     batches = table.to_batches(max_chunksize=10)

@@ -15,9 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 import unskew.spark as us
 from unskew.events import EVENTS_FILE, read_events
-from unskew.spark.columns import identity
-from unskew.spark.routing.learning import learn_plan
-from unskew.spark.routing.schemes import RUNNABLE, grouping_for
+from unskew.spark.routing.schemes import runnable
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -68,7 +66,7 @@ def test_the_session_is_of_the_kind_that_was_asked_for(session_kind: str) -> Non
     assert session_kind == os.environ.get("UNSKEW_TEST_SESSION", "classic")
 
 
-@pytest.mark.parametrize("grouping", [*RUNNABLE, "auto"])
+@pytest.mark.parametrize("grouping", [*runnable(), "auto"])
 def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> None:
     placed = us.balance(rows, "user", WORKERS, grouping=grouping)
     assert placed.schema == rows.schema
@@ -88,7 +86,7 @@ def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> 
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key", "distribution-aware", "shuffle"])
 def test_agg_is_the_plain_group_by(rows: DataFrame, expected: list[str], grouping: str) -> None:
-    grouped = us.group_by(rows, "user", WORKERS, grouping=grouping)
+    grouped = us.group_by(rows, "user", workers=WORKERS, grouping=grouping)
     assert content(grouped.agg(*totals())) == expected
 
 
@@ -97,7 +95,7 @@ def test_agg_is_the_plain_group_by(rows: DataFrame, expected: list[str], groupin
 def test_apply_is_the_plain_group_by(
     rows: DataFrame, expected_means: list[str], grouping: str
 ) -> None:
-    means = us.group_by(rows, "user", WORKERS, grouping=grouping).apply(
+    means = us.group_by(rows, "user", workers=WORKERS, grouping=grouping).apply(
         us.Mean("amount"), "mean double"
     )
     assert content(means) == expected_means
@@ -117,12 +115,12 @@ def test_a_diagnosis_counts_every_key_and_recommends_what_auto_takes(
 @pytest.mark.usefixtures("adaptive")
 def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame, expected: list[str]) -> None:
     schema = "user string, n long, total long"
-    wholes = us.group_by(rows, "user", WORKERS).apply_in_arrow(whole_group, schema)
+    wholes = us.group_by(rows, "user", workers=WORKERS).apply_in_arrow(whole_group, schema)
     assert content(wholes) == expected
 
 
 def test_measured_work_gives_the_plain_group_by(rows: DataFrame) -> None:
-    grouped = us.group_by(rows, "user", WORKERS, weight="measured")
+    grouped = us.group_by(rows, "user", workers=WORKERS, weight="measured")
     means = grouped.apply(us.Mean("amount"), "mean double")
     assert content(means) == content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
 
@@ -141,15 +139,10 @@ def test_a_salt_keeps_every_row_and_merges_to_the_plain_group_by(
 
 
 def test_a_saved_plan_is_used_again(rows: DataFrame, expected: list[str], tmp_path: Path) -> None:
-    scheme = grouping_for("wrap", WORKERS)
-    us.save_plan(
-        tmp_path / "plan.json",
-        learn_plan(rows, identity(rows, "user"), scheme, how="sample"),
-        by="user",
-    )
+    us.plan(rows, "user", WORKERS, grouping="wrap").save(tmp_path / "plan.json")
     saved = us.load_plan(tmp_path / "plan.json")
-    assert saved.plan.n_split_keys >= 1
-    grouped = us.group_by(rows, "user", WORKERS, plan=saved)
+    assert saved.n_split_keys >= 1
+    grouped = us.group_by(rows, "user", workers=WORKERS, plan=saved)
     assert content(grouped.agg(*totals())) == expected
 
 
@@ -163,7 +156,7 @@ def test_a_stream_learns_its_plan_and_is_the_plain_query(
     reader = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1)
     stream = reader.parquet(str(tmp_path / "in"))
     plans = tmp_path / "plans"
-    counted = us.group_by(stream, "user", WORKERS, plan_path=plans).agg(*totals())
+    counted = us.group_by(stream, "user", workers=WORKERS, plan_path=plans).agg(*totals())
     writer = counted.writeStream.format("memory").queryName("both_sessions").outputMode("complete")
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:

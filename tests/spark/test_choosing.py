@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.spark.grouped_cases import SumAndCount
 
 import unskew.spark as us
+from unskew.groupings.auto import Auto
 from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
 from unskew.spark.columns import identity
-from unskew.spark.routing.choosing import SPLITTING, WHOLE, learn_best
+from unskew.spark.routing.choosing import choose_plan
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -49,8 +50,9 @@ def warm(spark: SparkSession) -> DataFrame:
     return table_of(spark, [n % 40 if n % 3 else n % 7 for n in range(ROWS)])
 
 
-def chosen(df: DataFrame, candidates: tuple[str, ...], how: str = "sample") -> Plan:
-    return learn_best(df, identity(df, "user"), candidates, WORKERS, how=how).plan
+def chosen(df: DataFrame, work: str, how: str = "sample") -> Plan:
+    whole_keys = work == "atomic"
+    return choose_plan(df, identity(df, "user"), Auto(WORKERS), how=how, whole_keys=whole_keys).plan
 
 
 def hashed_imbalance(df: DataFrame) -> float:
@@ -62,8 +64,8 @@ def hashed_imbalance(df: DataFrame) -> float:
 @pytest.mark.parametrize("how", ["sample", "pass"])
 def test_where_hashing_is_even_enough_it_is_taken(even: DataFrame, how: str) -> None:
     assert hashed_imbalance(even) < 5
-    for candidates in (SPLITTING, WHOLE):
-        plan = chosen(even, candidates, how)
+    for work in Auto.candidates_for:
+        plan = chosen(even, work, how)
         assert plan.hot_ids.size == 0
         assert plan.slot_workers.tolist() == list(range(WORKERS))
         assert plan.why.startswith("key")
@@ -72,7 +74,7 @@ def test_where_hashing_is_even_enough_it_is_taken(even: DataFrame, how: str) -> 
 
 @pytest.mark.parametrize("how", ["sample", "pass"])
 def test_a_hot_key_is_split_where_results_can_be_merged(hot: DataFrame, how: str) -> None:
-    plan = chosen(hot, SPLITTING, how)
+    plan = chosen(hot, "merge", how)
     assert plan.n_split_keys >= 1
     assert plan.predicted_imbalance < 2
     assert plan.why.startswith("wrap")
@@ -83,10 +85,10 @@ def test_a_hot_key_is_split_where_results_can_be_merged(hot: DataFrame, how: str
 def test_whole_keys_are_placed_more_evenly_than_by_hash_where_that_can_be(
     warm: DataFrame, how: str
 ) -> None:
-    plan = chosen(warm, WHOLE, how)
+    plan = chosen(warm, "atomic", how)
     assert plan.n_split_keys == 0
     assert 100 + plan.predicted_imbalance < 0.95 * (100 + hashed_imbalance(warm))
-    assert plan.why.startswith(WHOLE)
+    assert plan.why.startswith(Auto.candidates_for["atomic"])
 
 
 def test_the_choice_is_logged_and_told_with_the_loads(
@@ -109,7 +111,7 @@ def test_choosing_runs_no_job_that_learning_does_not(
 
     def jobs(grouping: str) -> int:
         spark.sparkContext.setJobGroup(grouping, grouping)
-        us.group_by(hot, "user", WORKERS, grouping=grouping).agg(sf.count("*").alias("n"))
+        us.group_by(hot, "user", workers=WORKERS, grouping=grouping).agg(sf.count("*").alias("n"))
         return len(spark.sparkContext.statusTracker().getJobIdsForGroup(grouping))
 
     assert jobs("auto") == jobs("wrap") > 0
@@ -129,7 +131,7 @@ CASES: dict[str, list[int | None]] = {
 def test_results_are_those_of_plain_spark(spark: SparkSession, case: str) -> None:
     df = table_of(spark, CASES[case])
     plain = sorted_rows(df.groupBy("user").agg(sf.sum("x").alias("total"), sf.count("*")))
-    grouped = us.group_by(df, "user", WORKERS)
+    grouped = us.group_by(df, "user", workers=WORKERS)
     assert (
         sorted_rows(grouped.agg(sf.sum("x").alias("total"), sf.count("*").alias("count"))) == plain
     )

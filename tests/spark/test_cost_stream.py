@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from unskew.errors import InvalidParameterError
+from unskew.events import read_epochs
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark.costs.scheduler import CostControl
 from unskew.spark.costs.streams import CostLoop, control_target
-from unskew.events import read_epochs
 from unskew.spark.stream.loop import Report
 from unskew.spark.worker.cost_machine import CostMachine
 from unskew.spark.worker.cost_messages import (

@@ -1,6 +1,7 @@
 """``us.diagnose``: the profile of a DataFrame against counts by hand, and what it recommends."""
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from unskew.advisor.drift import measure_drift
 from unskew.advisor.key_counts import count_by_key
 from unskew.cli.main import main
 from unskew.errors import InvalidParameterError, StreamError
-from unskew.spark import key_counting
 from unskew.spark.diagnose import drift_over, profile_pass, profile_sample
 
 KEYS = [None if n % 4 == 0 else "hot" if n % 4 == 1 else f"k{n % 97}" for n in range(4000)]
@@ -43,7 +43,7 @@ def test_a_pass_counts_what_counting_by_hand_counts(rows: DataFrame) -> None:
 def test_only_the_hottest_keys_come_back_and_the_others_as_a_sum(
     rows: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_counting, "MOST_KEYS", 5)
+    monkeypatch.setattr(sys.modules[profile_pass.__module__], "MOST_KEYS", 5)
     profile = profile_pass(rows, "user")
     assert profile.counts.ids.size == 5
     assert (profile.rows, profile.keys) == (4000, len(COUNTS))

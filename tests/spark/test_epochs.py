@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from unskew.spark.routing.schemes import grouping_for
 from unskew.events import Epoch, append_epoch, read_epochs
+from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.stream.loop import PlanLoop, Report
 from unskew.spark.stream.planner import Planner
 

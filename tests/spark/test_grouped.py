@@ -28,7 +28,7 @@ from unskew.groupings.plan import Plan
 from unskew.spark.aggregators import Mean, TopRows
 from unskew.spark.columns import identity
 from unskew.spark.group_by import group_by
-from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 
 # Spark's Python workers cannot import this file.
@@ -46,7 +46,7 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 
 @pytest.mark.parametrize("grouping", ["shuffle", "wrap", "partial-key", "distribution-aware"])
 def test_apply_gives_what_spark_sums_up(rows: DataFrame, grouping: str) -> None:
-    got = group_by(rows, "user", 5, grouping=grouping).apply(SumAndCount(), SUMS)
+    got = group_by(rows, "user", workers=5, grouping=grouping).apply(SumAndCount(), SUMS)
     assert got.columns == ["user", "total", "n"]
     assert multiset(got) == multiset(summed(rows, "user"))
 
@@ -57,7 +57,7 @@ def test_composite_keys_with_nulls_merge_with_adaptive_execution_on_and_off(
 ) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     try:
-        placed = group_by(rows, ["user", "day"], 4)
+        placed = group_by(rows, ["user", "day"], workers=4)
         expected = multiset(summed(rows, "user", "day"))
         assert multiset(placed.apply(SumAndCount(), SUMS)) == expected
         total = sf.coalesce(sf.sum("x"), sf.lit(0))
@@ -70,7 +70,7 @@ def test_composite_keys_with_nulls_merge_with_adaptive_execution_on_and_off(
 def test_apply_in_arrow_gives_what_spark_gives_group_by_group(
     rows: DataFrame, grouping: str
 ) -> None:
-    got = group_by(rows, "user", 5, grouping=grouping).apply_in_arrow(spread, SPREAD)
+    got = group_by(rows, "user", workers=5, grouping=grouping).apply_in_arrow(spread, SPREAD)
     plain = rows.groupBy("user").applyInArrow(spread, SPREAD)
     assert got.columns == plain.columns
     assert multiset(got) == multiset(plain)
@@ -81,7 +81,7 @@ def test_apply_in_arrow_gives_groups_of_more_rows_than_an_arrow_batch_in_one_pie
 ) -> None:
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 100)
     try:
-        got = group_by(rows, "user", 2).apply_in_arrow(spread, SPREAD)
+        got = group_by(rows, "user", workers=2).apply_in_arrow(spread, SPREAD)
         assert multiset(got) == multiset(rows.groupBy("user").applyInArrow(spread, SPREAD))
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
@@ -92,20 +92,20 @@ def test_apply_in_arrow_passes_the_key_to_a_function_of_two(rows: DataFrame) -> 
         user, day = (part.as_py() for part in key)
         return pa.table({"key": [f"{user}/{day}"], "n": [table.num_rows]})
 
-    got = group_by(rows, ["user", "day"], 3).apply_in_arrow(named, "key string, n bigint")
+    got = group_by(rows, ["user", "day"], workers=3).apply_in_arrow(named, "key string, n bigint")
     plain = rows.groupBy("user", "day").applyInArrow(named, "key string, n bigint")
     assert multiset(got) == multiset(plain)
 
 
 def test_raw_rows_are_shuffled_once_for_whole_groups(rows: DataFrame) -> None:
-    got = group_by(rows, "user", 5).apply_in_arrow(spread, SPREAD)
+    got = group_by(rows, "user", workers=5).apply_in_arrow(spread, SPREAD)
     plan = _executed_plan(got)
     assert plan.count("Exchange shufflepartitionidpassthrough") == 1
     assert plan.count("Exchange ") == 1
 
 
 def test_agg_runs_on_placed_rows_and_merges_by_key_without_python(rows: DataFrame) -> None:
-    plan = _executed_plan(group_by(rows, "user", 5).agg(sf.sum("x")))
+    plan = _executed_plan(group_by(rows, "user", workers=5).agg(sf.sum("x")))
     steps = [
         "HashAggregate(keys=[user",
         "Exchange hashpartitioning(user",
@@ -148,14 +148,14 @@ def test_keys_of_any_type_are_the_groups_of_spark(spark: SparkSession, keys: pa.
         return pa.table({"total": [total], "n": [table.num_rows]})
 
     expected = multiset(summed(df, "k").select(spelled, "total", "n"))
-    merged = group_by(df, "k", 3, grouping="shuffle").apply(SumAndCount(), SUMS)
+    merged = group_by(df, "k", workers=3, grouping="shuffle").apply(SumAndCount(), SUMS)
     assert multiset(merged.select(spelled, "total", "n")) == expected
-    whole = group_by(df, "k", 3, grouping="key").apply_in_arrow(count, SUMS)
+    whole = group_by(df, "k", workers=3, grouping="key").apply_in_arrow(count, SUMS)
     assert multiset(whole) == multiset(summed(df, "k").select("total", "n"))
 
 
 def test_no_rows_give_no_groups(rows: DataFrame) -> None:
-    nothing = group_by(rows.where("x < 0"), "user", 4)
+    nothing = group_by(rows.where("x < 0"), "user", workers=4)
     assert nothing.agg(sf.count("*").alias("count")).collect() == []
     assert nothing.apply(SumAndCount(), SUMS).collect() == []
     assert nothing.apply_in_arrow(spread, SPREAD).collect() == []
@@ -164,12 +164,14 @@ def test_no_rows_give_no_groups(rows: DataFrame) -> None:
 def test_one_key_alone_is_split_and_comes_out_whole(spark: SparkSession) -> None:
     df = spark.range(1_000).select(sf.lit("only").alias("user"), sf.col("id").alias("x"))
     for grouping in ("wrap", "shuffle", "partial-key"):
-        got = group_by(df, "user", 4, grouping=grouping).apply(SumAndCount(), "t bigint, n bigint")
+        got = group_by(df, "user", workers=4, grouping=grouping).apply(
+            SumAndCount(), "t bigint, n bigint"
+        )
         assert [tuple(row) for row in got.collect()] == [("only", 499_500, 1_000)]
 
 
 def test_python_aggregators_give_what_spark_gives(rows: DataFrame) -> None:
-    placed = group_by(rows, "user", 4)
+    placed = group_by(rows, "user", workers=4)
     got = {row["user"]: row["mean"] for row in placed.apply(Mean("x"), "mean double").collect()}
     # Sums of whole numbers below 2⁵³ are exact in doubles.
     assert got == {row[0]: row[1] for row in rows.groupBy("user").agg(sf.avg("x")).collect()}
@@ -183,7 +185,7 @@ def test_python_aggregators_give_what_spark_gives(rows: DataFrame) -> None:
 
 def test_a_name_with_dots_and_ticks_is_a_key_like_any_other(spark: SparkSession) -> None:
     df = spark.range(10).select((sf.col("id") % 2).alias("a.`b"), sf.col("id").alias("x"))
-    placed = group_by(df, "a.`b", 2, grouping="shuffle")
+    placed = group_by(df, "a.`b", workers=2, grouping="shuffle")
     assert sorted(map(tuple, placed.agg(sf.sum("x")).collect())) == [(0, 20), (1, 25)]
     applied = placed.apply(SumAndCount(), "t bigint, n bigint")
     assert sorted(map(tuple, applied.collect())) == [(0, 20, 5), (1, 25, 5)]
@@ -191,18 +193,22 @@ def test_a_name_with_dots_and_ticks_is_a_key_like_any_other(spark: SparkSession)
 
 def test_a_plan_is_followed_and_refused_where_it_does_not_fit(rows: DataFrame) -> None:
     def learned(scheme: str, workers: int) -> Plan:
-        return learn_plan(rows, identity(rows, "user"), grouping_for(scheme, workers), how="sample")
+        return learn_placing(
+            rows, identity(rows, "user"), grouping_for(scheme, workers), how="sample"
+        ).plan
 
     splitting, whole = learned("wrap", 3), learned("distribution-aware", 3)
     assert splitting.n_split_keys > 0
-    got = group_by(rows, "user", 3, plan=splitting).apply(SumAndCount(), "t bigint, n bigint")
+    got = group_by(rows, "user", workers=3, plan=splitting).apply(
+        SumAndCount(), "t bigint, n bigint"
+    )
     assert multiset(got) == multiset(summed(rows, "user"))
-    groups = group_by(rows, "user", 3, plan=whole).apply_in_arrow(spread, SPREAD)
+    groups = group_by(rows, "user", workers=3, plan=whole).apply_in_arrow(spread, SPREAD)
     assert multiset(groups) == multiset(rows.groupBy("user").applyInArrow(spread, SPREAD))
     with pytest.raises(InvalidParameterError, match="keeps keys whole"):
-        group_by(rows, "user", 3, plan=splitting).apply_in_arrow(spread, SPREAD)
+        group_by(rows, "user", workers=3, plan=splitting).apply_in_arrow(spread, SPREAD)
     with pytest.raises(InvalidParameterError, match="4 workers"):
-        group_by(rows, "user", 4, plan=whole)
+        group_by(rows, "user", workers=4, plan=whole)
 
 
 def test_the_example_gives_what_plain_spark_gives(

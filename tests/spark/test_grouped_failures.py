@@ -34,7 +34,7 @@ def rows(spark: SparkSession) -> DataFrame:
 def test_a_failing_aggregator_is_named_with_its_worker_and_key(
     rows: DataFrame, step: str, place: str
 ) -> None:
-    placed = group_by(rows, "user", 3, grouping="shuffle")
+    placed = group_by(rows, "user", workers=3, grouping="shuffle")
     failing = placed.apply(FailsAtHot(step), SUMS)
     message = rf"FailsAtHot: {step} failed on {place}.*ZeroDivisionError: too hot"
     with pytest.raises(PySparkException, match=message):
@@ -44,7 +44,7 @@ def test_a_failing_aggregator_is_named_with_its_worker_and_key(
 def test_a_failing_function_is_named_with_its_worker_and_key(rows: DataFrame) -> None:
     message = r"breaks: the function failed on worker [0-2] at key user=.*ZeroDivisionError"
     with pytest.raises(PySparkException, match=message):
-        group_by(rows, "user", 3).apply_in_arrow(breaks, SPREAD).collect()
+        group_by(rows, "user", workers=3).apply_in_arrow(breaks, SPREAD).collect()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_result_unlike_the_schema_is_refused_with_both(
     with pytest.raises(
         PySparkException, match=f"spread: the result must have the columns {expected}"
     ):
-        group_by(rows, "user", 3).apply_in_arrow(spread, schema).collect()
+        group_by(rows, "user", workers=3).apply_in_arrow(spread, schema).collect()
 
 
 def test_a_null_that_was_promised_not_to_be_is_refused(rows: DataFrame) -> None:
@@ -68,7 +68,7 @@ def test_a_null_that_was_promised_not_to_be_is_refused(rows: DataFrame) -> None:
         def finish(self, state: State) -> State:
             return (None if state[1] else 0,)
 
-    forgetful = group_by(rows, "user", 3).apply(Forgetful(), "total bigint not null")
+    forgetful = group_by(rows, "user", workers=3).apply(Forgetful(), "total bigint not null")
     with pytest.raises(PySparkException, match=r"Forgetful: the result .* total must not be null"):
         forgetful.collect()
 
@@ -87,7 +87,9 @@ def test_a_failing_aggregator_is_named_in_the_error_of_the_stream(
     spark.conf.set(STATE_STORE, ROCKSDB)
     try:
         stream = file_stream(spark, rows, tmp_path / "in", files=1)
-        failing = group_by(stream, "user", 3, grouping="shuffle").apply(FailsAtHot(step), SUMS)
+        failing = group_by(stream, "user", workers=3, grouping="shuffle").apply(
+            FailsAtHot(step), SUMS
+        )
         message = rf"FailsAtHot: {step} failed on {place}.*ZeroDivisionError: too hot"
         with pytest.raises(StreamingQueryException, match=message):
             run_to_end(failing, f"failing_{step}", "update", tmp_path)
@@ -99,7 +101,7 @@ def test_a_failing_function_is_named_in_the_error_of_the_stream(
     spark: SparkSession, rows: DataFrame, tmp_path: Path
 ) -> None:
     stream = file_stream(spark, rows, tmp_path / "in", files=1)
-    failing = group_by(stream, "user", 3, grouping="key").apply_in_arrow(breaks, SPREAD)
+    failing = group_by(stream, "user", workers=3, grouping="key").apply_in_arrow(breaks, SPREAD)
     message = r"breaks: the function failed on worker [0-2] at key user=.*ZeroDivisionError"
     with pytest.raises(StreamingQueryException, match=message):
         run_to_end(failing, "failing_function", "append", tmp_path)

@@ -31,7 +31,7 @@ from unskew.groupings.plan import Plan
 from unskew.spark.columns import identity
 from unskew.spark.group_by import group_by
 from unskew.spark.loads import Loads
-from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
@@ -52,7 +52,9 @@ def rocksdb(spark: SparkSession) -> Iterator[None]:
 
 
 def _splitting_plan(rows: DataFrame, workers: int) -> Plan:
-    plan = learn_plan(rows, identity(rows, "user"), grouping_for("wrap", workers), how="sample")
+    plan = learn_placing(
+        rows, identity(rows, "user"), grouping_for("wrap", workers), how="sample"
+    ).plan
     assert plan.n_split_keys > 0
     return plan
 
@@ -63,7 +65,7 @@ def test_agg_gives_what_the_batch_gives(
 ) -> None:
     stream = file_stream(spark, rows, tmp_path / "in", files=2)
     plan = _splitting_plan(rows, 3) if grouping == "auto" else None
-    placed = group_by(stream, "user", 3, grouping=grouping, plan=plan)
+    placed = group_by(stream, "user", workers=3, grouping=grouping, plan=plan)
     name = f"counted_{grouping.replace('-', '_')}"
     counted = placed.agg(sf.count("*").alias("n"), sf.sum("x").alias("total"))
     query = run_to_end(counted, name, "complete", tmp_path)
@@ -94,7 +96,9 @@ def test_apply_gives_out_what_a_running_aggregation_of_spark_gives_out(
     by = ["number", "parts", "at", "raw"]
     spelled: list[Column | str] = [sf.to_json(sf.struct(*by)).alias("key"), "total", "n"]
     stream = file_stream(spark, _odd_keys(spark), tmp_path / "in", files=3)
-    applied = group_by(stream, by, 3, plan_path=tmp_path / "plans").apply(SumAndCount(), SUMS)
+    applied = group_by(stream, by, workers=3, plan_path=tmp_path / "plans").apply(
+        SumAndCount(), SUMS
+    )
     keys = [stream.schema[key] for key in by]
     sums = [StructField(name, LongType()) for name in ("total", "n")]
     assert applied.schema == StructType([*keys, *sums])
@@ -113,7 +117,7 @@ def test_a_state_outlives_the_query_and_is_not_taken_for_another(
     first, second = rows.randomSplit([0.5, 0.5], seed=1)
     stream = file_stream(spark, first, tmp_path / "in", files=1)
     # A key that is split comes in pieces, one of which would be taken for the whole.
-    placed = group_by(stream, "user", 3, plan=_splitting_plan(rows, 3))
+    placed = group_by(stream, "user", workers=3, plan=_splitting_plan(rows, 3))
     assert _written(placed.apply(SumAndCount(), SUMS), tmp_path) == multiset(summed(first, "user"))
     second.coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
     both = _written(placed.apply(SumAndCount(), SUMS), tmp_path)
@@ -138,7 +142,7 @@ def test_apply_in_arrow_gives_what_spark_gives_for_each_micro_batch(
 ) -> None:
     stream = file_stream(spark, rows, tmp_path / "in", files=2)
     how: dict[str, Any] = {"plan_path": tmp_path / "plans"} if learns else {"grouping": "key"}
-    got = group_by(stream, "user", 3, **how).apply_in_arrow(spread, SPREAD)
+    got = group_by(stream, "user", workers=3, **how).apply_in_arrow(spread, SPREAD)
     run_to_end(got, f"groups_{learns}", "append", tmp_path)
     plain = stream.groupBy("user").applyInArrow(spread, SPREAD)
     run_to_end(plain, "groups_plain", "append", tmp_path)
@@ -147,15 +151,15 @@ def test_apply_in_arrow_gives_what_spark_gives_for_each_micro_batch(
 
 def test_what_a_stream_cannot_do_is_refused_when_the_query_is_built(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "user")
-    learning = group_by(stream, "user", 2)
+    learning = group_by(stream, "user", workers=2)
     with pytest.raises(InvalidParameterError, match=r"key, universal, single.* on a stream"):
         learning.agg(sf.count("*").alias("count"))
     with pytest.raises(InvalidParameterError, match=r"apply_in_arrow: grouping must be one that"):
         learning.apply_in_arrow(spread, SPREAD)
     with pytest.raises(InvalidParameterError, match=r"state store is RocksDB.*conf\.set"):
-        group_by(stream, "user", 2, grouping="key").apply(SumAndCount(), SUMS)
+        group_by(stream, "user", workers=2, grouping="key").apply(SumAndCount(), SUMS)
     with pytest.raises(InvalidParameterError, match=r"loads must be left out for a stream"):
-        group_by(stream, "user", 2, grouping="key", loads=Loads())
+        group_by(stream, "user", workers=2, grouping="key", loads=Loads())
 
 
 @pytest.mark.usefixtures("rocksdb")
@@ -163,6 +167,6 @@ def test_complete_mode_is_refused_by_spark_when_a_running_apply_starts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "x")
-    applied = group_by(stream, "timestamp", 2, grouping="key").apply(SumAndCount(), SUMS)
+    applied = group_by(stream, "timestamp", workers=2, grouping="key").apply(SumAndCount(), SUMS)
     with pytest.raises(AnalysisException, match="complete"):
         run_to_end(applied, "whole", "complete", tmp_path)

@@ -10,11 +10,11 @@ from tests.spark.grouped_cases import SumAndCount
 from tests.spark.told_times import Clock
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
-from unskew.spark import _key_times
 from unskew.spark.aggregators import State
-from unskew.spark.worker.key_times import KeyTimes, Timing, WorkTimes, measuring_step
+from unskew.spark.worker import key_times
+from unskew.spark.worker.key_times import KeyTimes, Timing, WorkTimes
 from unskew.spark.worker.partial_states import first_update, work_step
-from unskew.spark.worker.whole_groups import gathered_groups_step
+from unskew.spark.worker.whole_groups import gathered_groups_step, group_call, measuring_step
 
 IDS = {"slow": 7 << 40, "fast": -(9 << 50)}
 ROWS = [("slow", 1), ("fast", 2), ("slow", 3), ("fast", 4), ("fast", 5)]
@@ -24,7 +24,7 @@ TIMING = Timing("id", 64, 8)
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     told = Clock()
-    monkeypatch.setattr(_key_times.Timing, "start", lambda one: KeyTimes(*one[1:], clock=told))
+    monkeypatch.setattr(key_times.Timing, "start", lambda one: KeyTimes(*one[1:], clock=told))
     return told
 
 
@@ -88,7 +88,9 @@ def test_whole_groups_are_timed_by_key_and_never_see_the_identity(clock: Clock) 
         return table
 
     schema = pa.schema([("user", pa.string()), ("x", pa.int64())])
-    got, payload = run(gathered_groups_step(work, ["user"], schema, timing=TIMING))
+    got, payload = run(
+        gathered_groups_step(group_call(work, ["user"], schema), ["user"], timing=TIMING)
+    )
     assert seconds_of(payload) == {IDS["slow"]: 40.0, IDS["fast"]: 3.0}
     rows = [tuple(row.values()) for part in got for row in part.to_pylist()]
     assert Counter(rows) == Counter(ROWS)
@@ -120,8 +122,8 @@ def test_a_sample_is_measured_without_what_the_first_call_takes(clock: Clock) ->
 def test_beyond_a_bound_only_the_most_expensive_keys_are_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_key_times, "_MOST_KEYS", 20)
-    monkeypatch.setattr(_key_times, "_KEYS_KEPT", 5)
+    monkeypatch.setattr(key_times, "_MOST_KEYS", 20)
+    monkeypatch.setattr(key_times, "_KEYS_KEPT", 5)
     clock = Clock()
 
     def work(seconds: float) -> None:

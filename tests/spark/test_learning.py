@@ -10,7 +10,7 @@ from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.spark.balance import balance
 from unskew.spark.columns import identity
-from unskew.spark.routing.learning import learn, learn_placing, learn_plan
+from unskew.spark.routing.learning import learn, learn_placing
 from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 6
@@ -58,9 +58,9 @@ def test_a_pass_counts_every_slot_exactly(rows: DataFrame) -> None:
 
 
 def test_a_pass_works_where_slots_are_no_power_of_two(rows: DataFrame) -> None:
-    plan = learn_plan(
+    plan = learn_placing(
         rows, identity(rows, "key"), grouping_for("distribution-aware", 7), how="pass"
-    )
+    ).plan
     assert plan.slot_workers.size == 14
     assert plan.predicted_loads.sum() == 24_000
     assert plan.hot_ids.size == 1
@@ -87,7 +87,7 @@ def test_popularity_shuffles_exactly_the_keys_that_reach_its_frequency(
     rows: DataFrame, how: str, frequency: float, popular: int
 ) -> None:
     grouping = grouping_for(f"popularity:frequency={frequency}", WORKERS)
-    plan = learn_plan(rows, identity(rows, "key"), grouping, how=how)
+    plan = learn_placing(rows, identity(rows, "key"), grouping, how=how).plan
     assert sorted(plan.hot_ids) == sorted(id_of(rows, key) for key in range(popular))
     assert plan.pieces.workers.tolist() == list(range(WORKERS)) * popular
 
@@ -135,7 +135,7 @@ def test_without_evidence_rows_are_not_dealt_by_columns(
 def test_what_is_built_is_not_learned_again(rows: DataFrame) -> None:
     key = identity(rows, "key")
     grouping = learn(rows, key, made("wrap"), how="pass")
-    assert learn_plan(rows, key, grouping, how="sample") is grouping.plan
+    assert learn_placing(rows, key, grouping, how="sample").plan is grouping.plan
 
 
 def test_the_object_of_the_user_is_left_as_it_is(rows: DataFrame) -> None:
@@ -164,4 +164,4 @@ def test_bad_ways_to_learn_are_refused(rows: DataFrame) -> None:
     with pytest.raises(InvalidParameterError, match="rows"):
         learn(rows, key, made("wrap"), rows=0)
     with pytest.raises(NotLearnedError, match="row by row"):
-        learn_plan(rows, key, make_grouping("partial-key", WORKERS), how="sample")
+        learn_placing(rows, key, make_grouping("partial-key", WORKERS), how="sample")

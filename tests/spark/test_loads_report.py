@@ -25,6 +25,7 @@ from tests.spark.grouped_cases import (
 )
 
 from unskew.errors import InvalidParameterError, UnskewError
+from unskew.events import Epoch, append_epoch
 from unskew.metrics import imbalance_percent
 from unskew.spark.aggregators import State
 from unskew.spark.balance import balance
@@ -32,10 +33,9 @@ from unskew.spark.columns import identity
 from unskew.spark.group_by import GroupedFrame, group_by
 from unskew.spark.loads import LOADS_SCHEMA, Loads
 from unskew.spark.plans.saved import PlanStore
-from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
-from unskew.events import Epoch, append_epoch
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -81,7 +81,7 @@ def test_rows_are_exact_and_replication_is_what_was_placed(rows: DataFrame, grou
 
 def test_a_python_step_tells_its_rows_and_its_seconds(rows: DataFrame) -> None:
     few, loads = rows.limit(400), Loads()
-    got = group_by(few, "user", _WORKERS, loads=loads).apply(Sleeps(), SUMS)
+    got = group_by(few, "user", workers=_WORKERS, loads=loads).apply(Sleeps(), SUMS)
     assert multiset(got) == multiset(summed(few, "user"))
     epoch = loads.epoch
     assert sum(epoch.loads) == 400
@@ -104,7 +104,7 @@ def test_every_way_to_group_tells_the_same_rows(rows: DataFrame) -> None:
     told = {}
     for name, way in ways.items():
         loads = Loads()
-        way(group_by(rows, "user", _WORKERS, grouping="key", loads=loads)).count()
+        way(group_by(rows, "user", workers=_WORKERS, grouping="key", loads=loads)).count()
         told[name] = loads.epoch
     held, _ = _held(balance(rows, "user", _WORKERS, grouping="key"))
     for epoch in told.values():
@@ -154,7 +154,9 @@ def test_a_result_has_loads_of_its_own(rows: DataFrame) -> None:
 def test_no_rows_are_no_load(rows: DataFrame) -> None:
     loads = Loads()
     nothing = rows.where("x < 0")
-    group_by(nothing, "user", 2, grouping="key", loads=loads).apply(SumAndCount(), SUMS).collect()
+    group_by(nothing, "user", workers=2, grouping="key", loads=loads).apply(
+        SumAndCount(), SUMS
+    ).collect()
     assert loads.epoch.loads == (0, 0)
     assert loads.epoch.imbalance == 0.0
 
@@ -165,7 +167,7 @@ def test_a_stream_tells_the_seconds_of_its_steps(
     spark.conf.set(STATE_STORE, ROCKSDB)
     try:
         stream = file_stream(spark, rows.limit(600), tmp_path / "in", files=2)
-        placed = group_by(stream, "user", _WORKERS, plan_path=tmp_path / "plans")
+        placed = group_by(stream, "user", workers=_WORKERS, plan_path=tmp_path / "plans")
         run_to_end(placed.apply(Sleeps(), SUMS), "timed", "update", tmp_path)
     finally:
         spark.conf.unset(STATE_STORE)
@@ -184,7 +186,7 @@ def test_a_stream_tells_the_seconds_of_its_steps(
 def test_the_table_of_a_stream_takes_predictions_from_its_plans(
     spark: SparkSession, rows: DataFrame, tmp_path: Path
 ) -> None:
-    plan = learn_plan(rows, identity(rows, "user"), grouping_for("wrap", 2), how="pass")
+    plan = learn_placing(rows, identity(rows, "user"), grouping_for("wrap", 2), how="pass").plan
     PlanStore(tmp_path).save(plan, by="user")
     for batch, version in enumerate([0, 1]):
         append_epoch(

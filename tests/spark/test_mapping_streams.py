@@ -17,12 +17,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.stream_cases import epochs_after, rows_of
 
 from unskew.errors import InvalidParameterError
+from unskew.events import Epoch
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark.columns import identity
 from unskew.spark.costs.streams import map_stream
 from unskew.spark.loads import Loads
 from unskew.spark.map_rows import map_batches, map_rows
-from unskew.events import Epoch
 from unskew.spark.worker.timed_functions import IdentifiedBatch, Listener, TimedStep
 
 # Spark's Python workers cannot import this file.

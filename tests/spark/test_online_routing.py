@@ -10,7 +10,7 @@ from unskew.hashing import identities
 from unskew.spark.balance import balance
 from unskew.spark.columns import identity
 from unskew.spark.routing.online import online_worker
-from unskew.spark.routing.schemes import ONLINE
+from unskew.spark.routing.schemes import runnable
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def skewed_files(spark: SparkSession, tmp_path: Path) -> DataFrame:
     return spark.read.parquet(str(tmp_path / "rows"))
 
 
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", runnable("online"))
 def test_each_task_routes_like_a_source_of_its_own(spark: SparkSession, name: str) -> None:
     df = spark.range(0, 30_000, 1, 2).withColumn("key", sf.expr("id % 50 * (id % 3)"))
     grouping = make_grouping(name, 6, seed=2)

@@ -18,9 +18,9 @@ from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
 from unskew.spark.balance import balance
 from unskew.spark.columns import identity
-from unskew.spark.routing.learning import learn_placing, learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.placing import place
-from unskew.spark.routing.schemes import ONLINE, PLANNED, RUNNABLE, grouping_for
+from unskew.spark.routing.schemes import grouping_for, runnable
 from unskew.streams import zipf
 
 WORKERS = 5
@@ -63,7 +63,7 @@ def loads_of(df: DataFrame, workers: int) -> list[int]:
     return [found.get(worker, 0) for worker in range(workers)]
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("name", runnable())
 def test_rows_and_columns_stay_the_same(skewed: DataFrame, name: str) -> None:
     placed = balance(skewed, "user", WORKERS, grouping=name, seed=1)
     assert placed.schema == skewed.schema
@@ -71,13 +71,13 @@ def test_rows_and_columns_stay_the_same(skewed: DataFrame, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), [(name, how) for name in PLANNED for how in ("sample", "pass")]
+    ("name", "how"), [(name, how) for name in runnable("plan") for how in ("sample", "pass")]
 )
 def test_core_and_spark_agree_on_the_worker_of_every_row(
     skewed: DataFrame, name: str, how: str
 ) -> None:
     key = identity(skewed, "user")
-    plan = learn_plan(skewed, key, grouping_for(name, WORKERS), how=how)
+    plan = learn_placing(skewed, key, grouping_for(name, WORKERS), how=how).plan
     placed = place(skewed, key, plan).select("row", sf.spark_partition_id().alias("worker"))
     got = placed.toArrow().sort_by("row")["worker"].to_numpy()
     source = skewed.select("row", key.alias("id"), sf.monotonically_increasing_id().alias("number"))
@@ -115,7 +115,9 @@ def test_rows_are_numbered_only_where_no_column_tells_them_apart(skewed: DataFra
     assert "monotonically" in plan_text(balance(alike, "user", WORKERS))
     assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, deal_by=()))
     assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, learn="pass"))
-    plan = learn_plan(skewed, identity(skewed, "user"), grouping_for("wrap", WORKERS), how="pass")
+    plan = learn_placing(
+        skewed, identity(skewed, "user"), grouping_for("wrap", WORKERS), how="pass"
+    ).plan
     assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, plan=plan))
     chosen = balance(skewed, "user", WORKERS, plan=plan, deal_by="row")
     assert "monotonically" not in plan_text(chosen)
@@ -152,7 +154,7 @@ def test_shuffle_is_even_to_the_row_for_each_partition(skewed: DataFrame) -> Non
     assert max(loads) - min(loads) <= 3  # one for each partition of the input
 
 
-@pytest.mark.parametrize("name", ONLINE)
+@pytest.mark.parametrize("name", runnable("online"))
 def test_online_schemes_split_the_hot_keys(skewed: DataFrame, name: str) -> None:
     by_hash = loads_of(balance(skewed, "user", 8, grouping="key"), 8)
     loads = loads_of(balance(skewed, "user", 8, grouping=name), 8)
@@ -182,7 +184,7 @@ def test_partitions_are_workers_with_adaptive_execution_on_and_off(
         spark.conf.unset("spark.sql.adaptive.enabled")
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("name", runnable())
 @pytest.mark.parametrize("rows", [0, 1])
 def test_few_rows_are_placed_too(spark: SparkSession, name: str, rows: int) -> None:
     df = spark.range(rows).withColumn("key", sf.lit(None).cast("string"))
@@ -194,7 +196,7 @@ def test_a_pass_over_no_rows_makes_a_plan(spark: SparkSession) -> None:
     assert balance(spark.range(0), "id", 4, learn="pass").count() == 0
 
 
-@pytest.mark.parametrize("name", sorted(set(GROUPINGS) - {*RUNNABLE, "auto"}))
+@pytest.mark.parametrize("name", sorted(set(GROUPINGS) - {*runnable(), "auto"}))
 def test_schemes_that_cannot_run_are_refused_and_those_that_can_are_named(
     spark: SparkSession, name: str
 ) -> None:
@@ -240,7 +242,7 @@ def test_a_stream_is_placed_by_a_plan_or_without_one(
     plan = None
     if name == "wrap":
         key = identity(skewed, "user")
-        plan = learn_plan(skewed, key, grouping_for(name, WORKERS), how="pass")
+        plan = learn_placing(skewed, key, grouping_for(name, WORKERS), how="pass").plan
         assert plan.n_split_keys
     spark = skewed.sparkSession
     stream = spark.readStream.schema(skewed.schema).parquet(str(tmp_path / "in"))

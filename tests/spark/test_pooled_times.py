@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark.told_times import times_of
 
-from unskew.spark import pooled_times
 from unskew.spark.plans.live_file import LiveFile
+from unskew.spark.worker import row_costs
 from unskew.spark.worker.cost_messages import DamagedMessageError, pack
 from unskew.spark.worker.key_times import WorkTimes
 from unskew.spark.worker.row_costs import RowCosts, WeightsFolder, pooled_from
@@ -82,7 +82,7 @@ def test_a_key_that_was_not_told_weighs_what_its_slot_does(batches: list[Rows]) 
 
 
 def test_of_too_many_keys_the_dearest_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pooled_times, "MOST_KEYS", 2)
+    monkeypatch.setattr(row_costs, "MOST_KEYS", 2)
     rows = [(key, 50.0 if key in all_ids()[4:6] else 1.0) for key in all_ids()]
     known = pooled([rows])
     assert sorted(known.ids.tolist()) == sorted(all_ids()[4:6])
@@ -111,7 +111,7 @@ def test_tasks_read_what_the_driver_wrote_or_nothing(batches: list[Rows], at: in
         file = LiveFile(Path(name), "costs", "these keys")
         source = WeightsFolder(file.pair, SLOTS)
         assert source.read() is None
-        file.write([pooled_times.as_line(known)])
+        file.write([row_costs.as_line(known)])
         read = source.read()
         assert read is not None
         assert same(read, known)
@@ -139,4 +139,4 @@ def test_a_file_is_small_however_many_keys_there_are() -> None:
         told = WorkTimes(ids[part], seconds[part], slots[0], rows[part], slots[1])
         known = known.after([told])
     # Three numbers a key and two a slot, of eight bytes, and a third more as text.
-    assert len(pooled_times.as_line(known)) < 4 / 3 * (4096 * 24 + 256 * 16 + 1000)
+    assert len(row_costs.as_line(known)) < 4 / 3 * (4096 * 24 + 256 * 16 + 1000)

@@ -13,11 +13,11 @@ from unskew.groupings.wrap import Wrap
 from unskew.spark.balance import balance
 from unskew.spark.plans.saved import (
     DamagedPlanWarning,
+    KeyPlan,
     PlanFileError,
     PlanStore,
     key_types,
     load_plan,
-    save_plan,
 )
 from unskew.spark.routing.schemes import grouping_for
 
@@ -40,6 +40,12 @@ def assert_equal(one: Plan, other: Plan) -> None:
         np.testing.assert_array_equal(mine, others)
 
 
+def save_plan(path: str | Path, plan: Plan, **about: Any) -> KeyPlan:
+    made = KeyPlan.of(plan, **about)
+    made.save(path)
+    return made
+
+
 def test_what_is_saved_is_loaded(tmp_path: Path, grouping: Wrap) -> None:
     path = tmp_path / "plan.json"
     saved = save_plan(
@@ -47,7 +53,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, grouping: Wrap) -> None:
     )
     loaded = load_plan(path)
     assert grouping.plan.n_split_keys > 0
-    assert_equal(loaded.plan, grouping.plan)
+    assert_equal(loaded, grouping.plan)
     assert loaded.by == ("a", "b")
     assert (loaded.grouping, loaded.parameters) == ("wrap", grouping.parameters())
     assert (loaded.learned_from, loaded.why, loaded.version) == ("a test", "drift", 1)
@@ -58,7 +64,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, grouping: Wrap) -> None:
 def test_a_saved_plan_says_its_version_and_what_it_does(tmp_path: Path, grouping: Wrap) -> None:
     saved = save_plan(tmp_path / "plan.json", grouping.plan, by="a", version=7)
     split, even = grouping.plan.n_split_keys, grouping.plan.predicted_imbalance
-    expected = f"Plan v7: 4 workers, {split} keys split, predicted imbalance {even:.1f} %"
+    expected = f"Plan v7 for a: 4 workers, {split} keys split, predicted imbalance {even:.1f} %"
     assert repr(saved) == repr(load_plan(tmp_path / "plan.json")) == expected
 
 
@@ -68,11 +74,11 @@ def test_a_plan_is_refused_for_keys_of_other_types_than_its_own(
     path = tmp_path / "plan.json"
     save_plan(path, grouping.plan, by=["a", "b"], types=("int", "string not null"))
     loaded = load_plan(path)
-    assert loaded.plan_for(["a", "b"], 4, types=("int", "string not null")) is loaded.plan
-    assert loaded.plan_for(["a", "b"], 4) is loaded.plan
+    loaded.check_fits("test", ["a", "b"], 4, ("int", "string not null"))
+    loaded.check_fits("test", ["a", "b"], 4)
     for types in (("bigint", "string not null"), ("int", "string")):
         with pytest.raises(InvalidParameterError, match="keys of type"):
-            loaded.plan_for(["a", "b"], 4, types=types)
+            loaded.check_fits("test", ["a", "b"], 4, types)
 
 
 def test_a_plan_file_without_types_is_for_any(tmp_path: Path, grouping: Wrap) -> None:
@@ -83,7 +89,7 @@ def test_a_plan_file_without_types_is_for_any(tmp_path: Path, grouping: Wrap) ->
     path.write_text(json.dumps(fields))
     loaded = load_plan(path)
     assert loaded.types is None
-    assert loaded.plan_for("a", 4, types=("string",)) is loaded.plan
+    loaded.check_fits("test", "a", 4, ("string",))
 
 
 def test_types_tell_identities_apart(spark: SparkSession) -> None:

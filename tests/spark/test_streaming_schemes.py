@@ -20,10 +20,10 @@ from tests.spark.stream_cases import (
 )
 
 import unskew.spark as us
+from unskew.events import Epoch
 from unskew.groupings.popularity import Popularity
 from unskew.groupings.wrap import Wrap
 from unskew.spark.balance import balance_stream
-from unskew.events import Epoch
 
 
 def run(placed: DataFrame, folder: Path, name: str, shifts: list[int]) -> list[Epoch]:
@@ -74,7 +74,7 @@ def test_group_by_takes_learning_schemes_as_objects_too(spark: SparkSession, fol
     plain = rows_of(spark.read.schema(SCHEMA).parquet(str(folder / "in")).groupBy("user").count())
     for number, grouping in enumerate(schemes):
         plans = folder / f"plans-{number}"
-        grouped = us.group_by(stream, "user", WORKERS, grouping=grouping, plan_path=plans)
+        grouped = us.group_by(stream, "user", workers=WORKERS, grouping=grouping, plan_path=plans)
         counted = grouped.agg(sf.count("*").alias("n"))
         assert rows_of(finish(counted, folder, f"object_{number}", "complete")) == plain
         assert epochs_after(plans, 2)[0].next_version == 1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unskew.errors import UnskewError
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.sketches.cost_sketch import CostSketch
-from unskew.spark import _timed_batches
+from unskew.spark.worker import timed_functions
 from unskew.spark.worker.cost_machine import CostMachine
 from unskew.spark.worker.cost_messages import matrices_of
 from unskew.spark.worker.timed_functions import TimedBatches, UserFunction, identified
@@ -105,7 +105,7 @@ def test_the_shares_of_a_call_are_its_time(keys: list[int], seconds: float) -> N
 def test_other_workers_begin_with_other_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     firsts = []
     for worker in range(4):
-        monkeypatch.setattr(_timed_batches, "partition_number", lambda worker=worker: worker)
+        monkeypatch.setattr(timed_functions, "partition_number", lambda worker=worker: worker)
         calls = Calls()
         run(step(lambda batch: batch, 5), [[0, 1, 2] * 5], calls)
         firsts.append(calls.ids[0][0])

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from unskew.errors import UnskewError
-from unskew.spark import _timed_rows
+from unskew.spark.worker import timed_functions
 from unskew.spark.worker.timed_functions import TimedRows, UserFunction, identified, results_of
 
 GIVEN = StructType().add("word", "string").add("n", "long")
@@ -103,7 +103,7 @@ def test_values_come_as_from_collect_and_go_back_as_promised() -> None:
 
 def test_each_row_is_timed_with_its_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0, 5, 100, 107, 300, 100])  # the third row sees the clock go back
-    monkeypatch.setattr(_timed_rows, "perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr(timed_functions, "perf_counter_ns", lambda: next(clock))
     heard = Heard()
     rows = identified(batches(2, 1), GIVEN.names)
     list(step(lambda row: (row.n, row.word)).run(rows, heard))

@@ -1,6 +1,7 @@
 """Watch real queries: what the page and the record say is what Spark and the loop say."""
 
 import json
+import sys
 import threading
 import time
 import urllib.request
@@ -24,8 +25,7 @@ from tests.spark.stream_cases import (
 import unskew.spark as us
 from unskew.dashboard.serving import open_socket
 from unskew.errors import InvalidParameterError
-from unskew.events import BatchEvent, read_events
-from unskew.spark import watching
+from unskew.events import Epoch, read_events
 from unskew.spark.watch import EventMaker
 
 
@@ -140,11 +140,11 @@ def test_a_query_goes_on_when_the_page_cannot_follow_or_show(
     query = start(source(spark, tmp_path), tmp_path, "overrun")
     gate = threading.Event()
 
-    def wait_and_fail(*_: object) -> list[BatchEvent]:
+    def wait_and_fail(*_: object) -> list[Epoch]:
         gate.wait(60)
         raise RuntimeError("nothing can be shown")
 
-    monkeypatch.setattr(watching, "_MOST_WAITING", 1)
+    monkeypatch.setattr(sys.modules[EventMaker.__module__], "_MOST_WAITING", 1)
     monkeypatch.setattr(EventMaker, "events", wait_and_fail)
     with us.watch(query, port=0, spark=spark) as watched:
         for number in range(4):

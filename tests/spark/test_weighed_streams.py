@@ -19,13 +19,13 @@ from tests.spark.told_times import Clock, times_of
 from unskew.errors import InvalidParameterError
 from unskew.groupings.partial_key import PartialKey
 from unskew.hashing import identities
-from unskew.spark import weighed_stream
 from unskew.spark.aggregators import State
 from unskew.spark.columns import identity
 from unskew.spark.costs.streams import WeighingLoop
 from unskew.spark.group_by import GroupedFrame, group_by
 from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
+from unskew.spark.stream import query
 from unskew.spark.stream.query import version_and_worker
 from unskew.spark.worker.key_times import KeyTimes
 from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, as_line
@@ -95,7 +95,7 @@ def test_work_is_even_after_a_micro_batch_and_results_are_those_of_plain_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(weighed_stream, "Timing", partial(ToldTiming, clock))
+    monkeypatch.setattr(query, "Timing", partial(ToldTiming, clock))
     spark.conf.set(STATE_STORE, ROCKSDB)
     write_file(tmp_path, 0)
     for numbers in (range(2), range(2, 3)):  # started again, it goes on
@@ -116,7 +116,7 @@ def test_work_is_even_after_a_micro_batch_and_results_are_those_of_plain_spark(
 
 def measured(stream: DataFrame, plans: Path, **change: Any) -> GroupedFrame:
     given: dict[str, Any] = {"grouping": "partial-key", "weight": "measured", **change}
-    return group_by(stream, "user", WORKERS, plan_path=plans, **given)
+    return group_by(stream, "user", workers=WORKERS, plan_path=plans, **given)
 
 
 def test_a_task_weighs_rows_by_what_it_finds_when_it_starts(
@@ -168,7 +168,9 @@ def test_a_folder_belongs_to_one_query(spark: SparkSession, tmp_path: Path) -> N
     spark.conf.set(STATE_STORE, ROCKSDB)
     measured(stream, plans).apply(SumAndCount(), SUMS)
     numbers = stream.withColumn("user", sf.xxhash64("user"))
-    other = group_by(stream, "user", 3, grouping="partial-key", weight="measured", plan_path=plans)
+    other = group_by(
+        stream, "user", workers=3, grouping="partial-key", weight="measured", plan_path=plans
+    )
     for refused in (measured(numbers, plans), other):
         with pytest.raises(InvalidParameterError, match="the folder of a query with") as caught:
             refused.apply(SumAndCount(), SUMS)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tests.spark.told_times import stats_of, times_of
 
 from unskew.errors import InvalidParameterError
+from unskew.events import read_epochs
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
@@ -16,7 +17,6 @@ from unskew.metrics import imbalance_percent
 from unskew.scheduling import sums_of
 from unskew.spark.costs.streams import CostLoop, WeighingLoop, control_target
 from unskew.spark.plans.saved import PlanStore
-from unskew.events import read_epochs
 from unskew.spark.stream.loop import Report
 from unskew.spark.worker.cost_messages import NO_VERSION, matrices_of
 from unskew.spark.worker.row_costs import N_SLOTS, as_line

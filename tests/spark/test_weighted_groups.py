@@ -25,15 +25,17 @@ from tests.spark.grouped_cases import (
 from tests.spark.stream_cases import epochs_after
 
 from unskew.errors import InvalidParameterError
+from unskew.groupings.registry import GROUPINGS
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
 from unskew.spark.aggregators import State
 from unskew.spark.columns import identity
 from unskew.spark.costs.sampling import measured_costs
-from unskew.spark.group_by import WEIGHABLE, group_by
+from unskew.spark.group_by import group_by
 from unskew.spark.loads import Loads
 from unskew.spark.routing.placing import route
+from unskew.spark.routing.schemes import runnable
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 from unskew.spark.worker.row_costs import RowCosts, RowWeights
 
@@ -80,7 +82,15 @@ def imbalance_of_work(
     df: DataFrame, grouping: str, costs: RowWeights | None, how: str = "sample"
 ) -> float:
     routed = route(
-        df, "user", WORKERS, grouping=grouping, plan=None, learn=how, seed=0, costs=costs
+        df,
+        "user",
+        WORKERS,
+        owner="test",
+        grouping=grouping,
+        plan=None,
+        learn=how,
+        seed=0,
+        costs=costs,
     )
     placed = routed.placed(WORKERS).groupBy(sf.spark_partition_id().alias("w"))
     loads = {row["w"]: row["work"] for row in placed.agg(sf.sum("cost").alias("work")).collect()}
@@ -146,7 +156,7 @@ def test_sleeping_work_is_even_in_time_only_if_it_is_measured(spark: SparkSessio
     found = {}
     for weight in (None, "measured"):
         loads = Loads()
-        grouped = group_by(rows, "user", 2, grouping="wrap", loads=loads, weight=weight)
+        grouped = group_by(rows, "user", workers=2, grouping="wrap", loads=loads, weight=weight)
         assert multiset(grouped.apply(Sleeping(), SUMS)) == multiset(summed(rows, "user"))
         found[weight] = imbalance_of_time(loads)
         assert loads.epoch.imbalance_of == ("busy_seconds" if weight else "rows")
@@ -160,21 +170,21 @@ def test_sleeping_work_on_whole_groups_is_even_in_time_if_it_is_measured(
 ) -> None:
     rows = few_keys(spark, slow=2)  # one for each worker
     loads = Loads()
-    grouped = group_by(rows, "user", 2, loads=loads, weight="measured")
+    grouped = group_by(rows, "user", workers=2, loads=loads, weight="measured")
     got = grouped.apply_in_arrow(work_asleep, SPREAD)
     assert multiset(got) == multiset(rows.groupBy("user").applyInArrow(spread, SPREAD))
     assert imbalance_of_time(loads) < 20
 
 
-@pytest.mark.parametrize("grouping", WEIGHABLE)
+@pytest.mark.parametrize("grouping", [name for name in runnable() if GROUPINGS[name].takes_weights])
 def test_results_are_those_of_plain_spark(rows: DataFrame, grouping: str) -> None:
     for by in (["user"], ["user", "day"]):
-        got = group_by(rows, by, 3, grouping=grouping, weight="measured")
+        got = group_by(rows, by, workers=3, grouping=grouping, weight="measured")
         assert multiset(got.apply(SumAndCount(), SUMS)) == multiset(summed(rows, *by))
 
 
 def test_whole_groups_are_those_of_plain_spark(rows: DataFrame) -> None:
-    got = group_by(rows, "user", 3, weight="measured").apply_in_arrow(spread, SPREAD)
+    got = group_by(rows, "user", workers=3, weight="measured").apply_in_arrow(spread, SPREAD)
     assert multiset(got) == multiset(rows.groupBy("user").applyInArrow(spread, SPREAD))
 
 
@@ -185,7 +195,7 @@ def test_few_rows_are_not_measured(rows: DataFrame) -> None:
         raise AssertionError("called")
 
     assert measured_costs(few, ["user"], 3, refuse, seed=0) is None
-    got = group_by(few, "user", 3, weight="measured").apply(SumAndCount(), SUMS)
+    got = group_by(few, "user", workers=3, weight="measured").apply(SumAndCount(), SUMS)
     assert sum(row["n"] for row in got.collect()) == 100
 
 
@@ -197,7 +207,7 @@ def test_a_stream_that_measures_gives_what_plain_spark_gives(
     grouped = group_by(
         stream,
         "user",
-        3,
+        workers=3,
         grouping=grouping,
         plan_path=tmp_path / "plans",
         weight="measured",
@@ -219,7 +229,7 @@ def test_whole_groups_of_a_stream_that_measures_see_no_other_columns(
         return pa.table({"names": [names], "n": pa.array([table.num_rows], pa.int64())})
 
     stream = file_stream(spark, rows, tmp_path / "in", files=2)
-    got = group_by(stream, "user", 3, plan_path=tmp_path / "plans", weight="measured")
+    got = group_by(stream, "user", workers=3, plan_path=tmp_path / "plans", weight="measured")
     result = got.apply_in_arrow(columns, "names string, n bigint")
     run_to_end(result, "measured_groups", "append", tmp_path)
     found = spark.table("measured_groups").groupBy("names").agg(sf.sum("n")).collect()
@@ -229,26 +239,26 @@ def test_whole_groups_of_a_stream_that_measures_see_no_other_columns(
 
 def test_agg_has_no_work_to_measure(rows: DataFrame) -> None:
     with pytest.raises(InvalidParameterError, match="apply_in_arrow") as refused:
-        group_by(rows, "user", 3, weight="measured").agg(sf.count("*").alias("count"))
+        group_by(rows, "user", workers=3, weight="measured").agg(sf.count("*").alias("count"))
     assert refused.value.parameter == "weight"
 
 
 @pytest.mark.parametrize("given", ["bytes", 3, ""])
 def test_an_unknown_weight_is_refused(rows: DataFrame, given: str) -> None:
     with pytest.raises(InvalidParameterError, match="measured") as refused:
-        group_by(rows, "user", 3, weight=given)
+        group_by(rows, "user", workers=3, weight=given)
     assert refused.value.parameter == "weight"
 
 
 @pytest.mark.parametrize("grouping", ["key", "shuffle", "d-choices", Wrap(3, slots=64).build()])
 def test_a_scheme_that_cannot_weigh_is_refused(rows: DataFrame, grouping: str) -> None:
     with pytest.raises(InvalidParameterError) as refused:
-        group_by(rows, "user", 3, grouping=grouping, weight="measured")
+        group_by(rows, "user", workers=3, grouping=grouping, weight="measured")
     assert refused.value.parameter == "weight"
 
 
 def test_a_stream_needs_a_place_for_what_it_learns(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(InvalidParameterError, match="plan_path") as refused:
-        group_by(stream, "value", 3, grouping="partial-key", weight="measured")
+        group_by(stream, "value", workers=3, grouping="partial-key", weight="measured")
     assert refused.value.parameter == "weight"

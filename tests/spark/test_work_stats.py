@@ -130,7 +130,7 @@ def test_a_column_of_any_type_that_has_no_nulls_gets_none() -> None:
 
 def test_only_the_time_inside_the_step_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("unskew.spark._stats_rows.perf_counter", lambda: now)
+    monkeypatch.setattr("unskew.spark.worker.stats_rows.perf_counter", lambda: now)
 
     def pass_time(seconds: float) -> None:
         nonlocal now

@@ -174,7 +174,7 @@ def _placed(
 
     from unskew.spark.balance import balance
     from unskew.spark.columns import identity
-    from unskew.spark.routing.learning import learn_plan
+    from unskew.spark.routing.learning import learn_placing
     from unskew.spark.routing.schemes import grouping_for
 
     if scheme == MODULO:
@@ -183,7 +183,7 @@ def _placed(
     if not isinstance(grouping, LearnedGrouping):
         return balance(rows, "key", workers, grouping=grouping, seed=seed)
     sample = rows if learn_from is None else frame(learn_from)
-    plan = learn_plan(sample, identity(sample, ["key"]), grouping, how="pass")
+    plan = learn_placing(sample, identity(sample, ["key"]), grouping, how="pass").plan
     return balance(rows, "key", workers, plan=plan, seed=seed)
 
 

@@ -72,7 +72,6 @@ def count_stream_on_spark(
         A spec that `unskew.spark.balance_stream` takes, or one that learns nothing.
     """
     from unskew.spark import balance, balance_stream
-    from unskew.spark.stream.planner import LEARNING
 
     learns = scheme.partition(":")[0] in LEARNING
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from tests.spark.cluster.driver import report, sorted_rows
 
 import unskew.spark as us
-from unskew.spark.routing.schemes import IN_TURN, PLANNED
+from unskew.spark.routing.schemes import runnable
 
 # So that what is missing on executors is unskew, and not this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -61,8 +61,8 @@ def compare_schemes(spark: SparkSession) -> None:
     """Report for each scheme whether it gives what plain Spark gives."""
     df = rows(spark)
     expected = rounded(df.groupBy("k").agg(*aggregates()))
-    for scheme in (*PLANNED, *IN_TURN):
-        got = rounded(us.group_by(df, "k", WORKERS, grouping=scheme).agg(*aggregates()))
+    for scheme in runnable("plan", "round-robin"):
+        got = rounded(us.group_by(df, "k", workers=WORKERS, grouping=scheme).agg(*aggregates()))
         salted = us.salt(df, "k", WORKERS, grouping=scheme).drop("salt")
         report(scheme, exact=got == expected, keys=len(got), salted=salted.count())
 
@@ -74,8 +74,8 @@ def whole_group(table: pa.Table) -> pa.Table:
 
 def show_failures(spark: SparkSession) -> None:
     """Report what those are told who use what needs unskew there."""
-    grouped = us.group_by(rows(spark), "k", WORKERS, grouping="key")
-    online = us.group_by(rows(spark), "k", WORKERS, grouping="partial-key")
+    grouped = us.group_by(rows(spark), "k", workers=WORKERS, grouping="key")
+    online = us.group_by(rows(spark), "k", workers=WORKERS, grouping="partial-key")
     needy = {
         "online": online.agg(sf.count("*").alias("count")),
         "apply": grouped.apply(us.Mean("i"), "mean double"),

@@ -112,7 +112,7 @@ def main(spark: SparkSession, folder: Path, moment: str) -> None:
         write_input(folder)
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     stream = reader.parquet(str(folder / "in"))
-    grouped = us.group_by(stream, "user", WORKERS, plan_path=folder / "plans")
+    grouped = us.group_by(stream, "user", workers=WORKERS, plan_path=folder / "plans")
     changes = grouped.agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
     writer = changes.writeStream.outputMode("update").foreachBatch(Sink(folder, moment))
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))

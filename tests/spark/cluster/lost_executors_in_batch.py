@@ -14,7 +14,7 @@ from unskew.groupings.proactive.scheduler import SchedulerPhase
 from unskew.sketches.cost_sketch import COST
 from unskew.spark.columns import identity
 from unskew.spark.costs.placement import deal_by_cost
-from unskew.spark.routing.learning import learn_plan
+from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.worker.cost_messages import Schedule, matrices_of
 
@@ -37,7 +37,7 @@ def skewed(spark: SparkSession) -> DataFrame:
 def split_plan(df: DataFrame) -> Plan:
     """Return a plan that splits the hot key."""
     key = identity(df, "key")
-    plan = learn_plan(df, key, grouping_for("wrap", WORKERS), how="pass")
+    plan = learn_placing(df, key, grouping_for("wrap", WORKERS), how="pass").plan
     if not plan.n_split_keys:
         raise RuntimeError(f"a plan that splits keys is needed, not {plan}")
     return plan
@@ -70,7 +70,7 @@ def run_case(spark: SparkSession, name: str, grouping: str, phase: str) -> None:
         result = dealt_by_cost(source).groupBy("key").agg(*totals())
     else:
         plan = split_plan(df) if grouping == "wrap" else None
-        grouped = us.group_by(source, "key", WORKERS, grouping=grouping, plan=plan)
+        grouped = us.group_by(source, "key", workers=WORKERS, grouping=grouping, plan=plan)
         if phase == "route":
             result = grouped.agg(*totals())
         else:

@@ -86,7 +86,7 @@ def routed_case(spark: SparkSession) -> None:
     trap = Trap(folder / "trap", armed=False)
     stream = source(spark, folder)
     turned = stream.mapInArrow(trapped(trap, turned=True), stream.schema)
-    grouped = us.group_by(turned, "user", WORKERS, plan_path=folder / "plans")
+    grouped = us.group_by(turned, "user", workers=WORKERS, plan_path=folder / "plans")
     result = grouped.agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
     sink, repeated = run(result, folder, "complete", trap)
     expected = totals(all_rows(spark, folder))
@@ -98,7 +98,9 @@ def applied_case(spark: SparkSession) -> None:
     folder = work_folder() / "applied"
     write_batch(folder, 0)
     trap = Trap(folder / "trap", armed=False)
-    grouped = us.group_by(source(spark, folder), "user", WORKERS, plan_path=folder / "plans")
+    grouped = us.group_by(
+        source(spark, folder), "user", workers=WORKERS, plan_path=folder / "plans"
+    )
     changes = grouped.apply(TrappedTotals(trap), "n long, total long")
     sink, repeated = run(changes, folder, "update", trap)
     # A micro-batch puts out the users that it has changed: the last of each is what counts.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unskew.spark.routing.schemes import IN_TURN, PLANNED
+from unskew.spark.routing.schemes import runnable
 
 BATCH = [
     "wrap, while rows are routed",
@@ -61,7 +61,7 @@ def test_the_executors_of_these_tests_have_no_unskew(
     assert reports["with almost all"]["modules"] == [str(pythons[1]), "numba", "numpy", "pyarrow"]
 
 
-@pytest.mark.parametrize("scheme", [*PLANNED, *IN_TURN])
+@pytest.mark.parametrize("scheme", runnable("plan", "round-robin"))
 def test_a_compiled_scheme_needs_nothing_but_spark_there(reports: Any, scheme: str) -> None:
     assert reports[scheme] == {"exact": True, "keys": 55, "salted": 6000}
 
