@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from unskew_papers import calibration
+from unskew_papers.engines import calibration
+from unskew_papers.experiment import SPARK, Experiment
 from unskew_papers.registry import all_experiments
 from unskew_papers.running import reproduce
-from unskew_papers.spec import SPARK, Experiment
 
 _BY_THE_CLOCK = ("popularity/fig35", "popularity/fig36")
 """Experiments that measure time, where a claim that is explained away may hold all the same."""

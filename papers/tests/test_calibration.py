@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from papers.tests.squares import Squares
 
-from unskew_papers import calibration
-from unskew_papers.calibration import ON_RECORD, Calibration, calibration_in
-from unskew_papers.kept_rows import OtherRunError
-from unskew_papers.running import reproduce
+from unskew_papers.engines import calibration
+from unskew_papers.engines.calibration import ON_RECORD, Calibration, calibration_in
+from unskew_papers.running import OtherRunError, reproduce
 
 COSTS = Calibration("a machine", epoch=100.0, worker=10.0, row=0.01, merge=0.02, wait=0.5)
 

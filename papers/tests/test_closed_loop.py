@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew_papers.closed_loop import Served, serve
+from unskew_papers.engines.queues import Served, serve
 
 WORK, TRANSIT = 1.0, 2.0
 

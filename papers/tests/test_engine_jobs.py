@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from unskew_papers import engine
-from unskew_papers.engine import MODULO, count_keys_on_spark
+from unskew_papers.engines import spark_jobs
+from unskew_papers.engines.spark_jobs import MODULO, count_keys_on_spark
 
 KEYS = np.array([0] * 300 + [1, 2, 3, 4] * 25 + list(range(5, 205)), np.uint64)
 
@@ -13,7 +13,7 @@ KEYS = np.array([0] * 300 + [1, 2, 3, 4] * 25 + list(range(5, 205)), np.uint64)
 @pytest.fixture(autouse=True)
 def shared_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the session of all tests, whose settings shall stay as they are."""
-    monkeypatch.setattr(engine, "local_spark", lambda: spark)
+    monkeypatch.setattr(spark_jobs, "local_spark", lambda: spark)
 
 
 @pytest.mark.parametrize("scheme", ["key", "shuffle", "partial-key", "distribution-aware", "wrap"])

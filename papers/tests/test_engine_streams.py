@@ -5,10 +5,10 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from unskew_papers import calibrating, engine, engine_queues, engine_stream
-from unskew_papers.engine import count_keys_on_spark
-from unskew_papers.engine_queues import placed_in_queues
-from unskew_papers.engine_stream import count_stream_on_spark
+from unskew_papers.engines import calibration, queues, spark_jobs, spark_streams
+from unskew_papers.engines.queues import placed_in_queues
+from unskew_papers.engines.spark_jobs import count_keys_on_spark
+from unskew_papers.engines.spark_streams import count_stream_on_spark
 
 # In no order: a task of Spark gets neighbours, a source of the queues every eighth row.
 KEYS = np.random.default_rng(1).permutation(
@@ -22,7 +22,7 @@ def shared_session(
     spark: SparkSession, few_partitions: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Use the session of all tests, whose settings shall stay as they are."""
-    for module in (engine, engine_queues, engine_stream):
+    for module in (spark_jobs, queues, spark_streams):
         monkeypatch.setattr(module, "local_spark", lambda: spark)
 
 
@@ -49,13 +49,13 @@ def test_queues_put_rows_where_spark_does(scheme: str) -> None:
 def test_a_calibration_says_where_it_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     small = {"SLOTS": 3, "_ROWS": 200, "_TIMES": 1, "_WARM_UP": 0, "_WAIT": 1.0}
     for name, value in small.items():
-        monkeypatch.setattr(calibrating, name, value)
-    found = calibrating.calibrate()
+        monkeypatch.setattr(calibration, name, value)
+    found = calibration.calibrate()
     assert found.measured_on.startswith(f"Spark {pyspark.__version__} on")
     assert min(found.epoch, found.worker, found.row, found.merge, found.wait) >= 0
     assert found.epoch + found.worker > 0
 
 
 def test_rows_are_done_one_after_the_other() -> None:
-    job = engine.JobResult(1.0, (4, 1, 0), (2.0, 1.0, 0.0), partials=3, exact=True)
+    job = spark_jobs.JobResult(1.0, (4, 1, 0), (2.0, 1.0, 0.0), partials=3, exact=True)
     assert job.row_seconds().tolist() == [0.5, 1.0, 1.5, 2.0, 1.0]

@@ -14,9 +14,8 @@ from papers.tests.squares import Squares
 
 from unskew.errors import UnskewError
 from unskew_papers import running
-from unskew_papers.kept_rows import OtherRunError
 from unskew_papers.registry import choose
-from unskew_papers.running import reproduce
+from unskew_papers.running import OtherRunError, reproduce
 
 FOLDER = Path("999") / "fig1" / "smoke"
 

@@ -11,9 +11,9 @@ import pytest
 from papers.tests.smoke_cases import may_fail
 from tests.cheap_settings import INTERPRETED, PLAIN_FILES
 
-from unskew_papers import calibration
+from unskew_papers.engines import calibration
+from unskew_papers.experiment import Experiment
 from unskew_papers.registry import choose
-from unskew_papers.spec import Experiment
 
 Claims = dict[str, dict[str, Any]]
 Reproduce = Callable[..., dict[str, Claims]]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unskew_papers.experiment import Experiment
 from unskew_papers.own.auto_choice import AUTO
 from unskew_papers.own.diagnose_predictions import DIAGNOSE
 from unskew_papers.own.workloads import stream_of
 from unskew_papers.own.wrap_drift import WRAP_DRIFT
 from unskew_papers.own.wrap_even import WRAP_EVEN
 from unskew_papers.rows import Rows
-from unskew_papers.spec import Experiment
 
 
 def verdicts(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> dict[str, bool]:

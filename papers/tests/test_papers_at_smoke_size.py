@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from papers.tests.smoke_cases import simulated, unexpected
 
-from unskew_papers.spec import Experiment
+from unskew_papers.experiment import Experiment
 
 
 @pytest.fixture(scope="module")

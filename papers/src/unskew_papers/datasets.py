@@ -154,6 +154,11 @@ def hottest_share(stream: Stream) -> float:
     )
 
 
+def keys_of(stream: Stream) -> Ids:
+    """Return the key of every row of a stream."""
+    return np.concatenate([batch.keys for batch in stream.batches()])
+
+
 @cache
 def exponent_for(p1: float, keys: int) -> float:
     """Return the Zipf exponent with which the hottest of ``keys`` keys has the share ``p1``.

@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 
 from unskew.errors import UnknownNameError
-from unskew_papers.spec import ENGINES, RUNS_ON, Experiment
+from unskew_papers.experiment import ENGINES, RUNS_ON, Experiment
 
 _SCHEMES = (
     "own",

@@ -17,12 +17,12 @@ from unskew.cli._progress import Display
 from unskew.cli._tables import console, new_table
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew_papers import results, running
-from unskew_papers.calibration import calibration_in
-from unskew_papers.drawing import require_matplotlib
-from unskew_papers.page import UNEXPLAINED, tally
+from unskew_papers.engines.calibration import calibration_in
+from unskew_papers.experiment import ENGINES, SIZES, SPARK, Experiment
 from unskew_papers.processes import processes
+from unskew_papers.report import UNEXPLAINED, tally
 from unskew_papers.rows import Rows
-from unskew_papers.spec import ENGINES, SIZES, SPARK, Experiment
+from unskew_papers.svg import require_matplotlib
 
 _MOST_ROWS_SHOWN = 60
 
@@ -181,8 +181,7 @@ def _prepare(experiments: Sequence[Experiment], request: Request) -> int:
 def write_report(path: Path, out: Path, arguments: Sequence[str]) -> None:
     """Write the page about all that is in the results folder."""
     from unskew.reports.writing import write_page
-    from unskew_papers.markdown import render_markdown
-    from unskew_papers.page import render_page
+    from unskew_papers.report import render_markdown, render_page
 
     summaries = results.read_all(out)
     if not summaries:

@@ -10,10 +10,10 @@ from typing import Any
 
 from unskew import __version__
 from unskew.reports.writing import write_page
-from unskew_papers.drawing import to_svg
+from unskew_papers.experiment import SIZES, SPARK, Experiment, Parameters
 from unskew_papers.registry import all_experiments
 from unskew_papers.rows import Rows
-from unskew_papers.spec import SIZES, SPARK, Experiment, Parameters
+from unskew_papers.svg import to_svg
 
 _LIBRARIES = ("numpy", "numba", "pyarrow")
 ROWS, FIGURE, RESULT, UNITS = "rows.csv", "figure.svg", "result.json", "units.jsonl"

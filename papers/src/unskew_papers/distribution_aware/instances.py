@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     WRAP,
@@ -16,9 +16,9 @@ from unskew_papers.distribution_aware.mappings import (
     streams,
     trained,
 )
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 SCHEMES = {
     "O-apx": "optimal",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     LEARN,
@@ -13,9 +13,9 @@ from unskew_papers.distribution_aware.mappings import (
     streams,
     trained,
 )
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _ENOUGH = {3.0: 100, 2.0: 1_000, 1.0: 10_000}
 _SIZES = [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, LEARN]

@@ -11,8 +11,8 @@ from unskew import metrics
 from unskew._compiled import compiled
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
 from unskew.groupings.registry import make_grouping
+from unskew_papers.experiment import Parameters, Unit
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import Parameters, Unit
 
 KEYS, UNIVERSE, TUPLES, LEARN = 10_000, 1_000_000, 100_000, 80_000
 _CHUNK = 50

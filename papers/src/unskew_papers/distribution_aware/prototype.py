@@ -9,12 +9,12 @@ import numpy as np
 from unskew import metrics
 from unskew.hashing import Ids
 from unskew_papers import datasets
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.mappings import trained, tuples_of
-from unskew_papers.engine import MODULO, count_keys_on_spark
-from unskew_papers.figure import Curve, Figure, Panel, lines
+from unskew_papers.engines.spark_jobs import MODULO, count_keys_on_spark
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 _DKG = "distribution-aware:threshold=0.1,epsilon=0.05,buckets_per_worker=2"
 _SIMULATED = {"O-apx": "optimal", "Modulo": "modulo", "DKG": _DKG, "wrap": "wrap:slots=1024"}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.groupings.optimal import Optimal
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.instances import curves_over_k
 from unskew_papers.distribution_aware.mappings import (
     DATA,
@@ -19,9 +19,9 @@ from unskew_papers.distribution_aware.mappings import (
     streams,
     trained,
 )
-from unskew_papers.figure import Figure, Panel
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _SCHEMES = {
     "Universal": "universal",

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from unskew import metrics
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     WRAP,
@@ -13,9 +13,9 @@ from unskew_papers.distribution_aware.mappings import (
     trained,
     tuples_of,
 )
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _SCHEMES = {"DKG": "distribution-aware", "Universal": "universal", "wrap": WRAP}
 _INSTANCES = (2, 5)

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.mappings import DATA
 from unskew_papers.distribution_aware.tuning import ALPHAS, FIGURE_6, HOTTEST, TENTHS
-from unskew_papers.figure import Figure, HeatMap, Panel
+from unskew_papers.figures import Figure, HeatMap, Panel
 from unskew_papers.rows import Rows
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     WRAP,
@@ -13,9 +13,9 @@ from unskew_papers.distribution_aware.mappings import (
     streams,
     trained,
 )
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 ALPHAS = (1.0, 2.0, 3.0)
 HOTTEST = {1.0: 0.1, 2.0: 0.6, 3.0: 0.8}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.distribution_aware.instances import curves_over_k
 from unskew_papers.distribution_aware.mappings import (
     DATA,
@@ -14,9 +14,9 @@ from unskew_papers.distribution_aware.mappings import (
     streams,
     trained,
 )
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 
 def _units(parameters: Parameters) -> Sequence[Unit]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel, lines
-from unskew_papers.measuring import loads_of
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.simulation import loads_of
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.own.limits import Asked, settings, verdict
 from unskew_papers.own.workloads import (
     DRIFTING,
@@ -16,7 +17,6 @@ from unskew_papers.own.workloads import (
     unseen,
 )
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _AUTO, _KEY = "auto", "key"
 _CHOICES = (_KEY, "shuffle", "partial-key", "w-choices", "wrap")

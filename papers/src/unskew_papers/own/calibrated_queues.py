@@ -8,13 +8,13 @@ import numpy as np
 
 from unskew.hashing import Ids
 from unskew.streams import zipf
-from unskew_papers.calibration import Calibration
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.engine import ROWS_A_WAIT, merged, worked
-from unskew_papers.engine_queues import placed_in_queues
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.calibration import Calibration
+from unskew_papers.engines.queues import placed_in_queues
+from unskew_papers.engines.spark_jobs import ROWS_A_WAIT, merged, worked
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 _KEYS = 1_000
 _AGGREGATORS = 4

@@ -6,12 +6,12 @@ from functools import partial
 from unskew.advisor.predict import FLOOR_PERCENT, all_schemes, predict
 from unskew.advisor.profiling import profile_stream
 from unskew.simulator.loads import count_rows, simulate
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.own.limits import Asked, settings, verdict
 from unskew_papers.own.workloads import KEYS, SOURCES, recorded, stream_of, unseen
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _ALL, _FIFTH = "all rows", "a fifth of the rows"
 _NEAR = 0.1

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from unskew_papers.claim import Verdict
+from unskew_papers.claims import Verdict
 from unskew_papers.rows import Rows
 
 _MOST_NAMED = 8

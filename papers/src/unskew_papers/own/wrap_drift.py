@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from unskew.groupings.registry import make_grouping
 from unskew.simulator.loads import count_rows, simulate
 from unskew.streams.base import Stream
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.own.limits import Asked, settings, verdict
 from unskew_papers.own.workloads import (
     DRIFTING,
@@ -18,7 +19,6 @@ from unskew_papers.own.workloads import (
     unseen,
 )
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _WRAP, _PARTIAL_KEY, _POPULARITY = "wrap", "partial-key", "popularity"
 _OTHERS = (_PARTIAL_KEY, _POPULARITY, "w-choices")

@@ -6,7 +6,8 @@ from itertools import product
 from unskew.errors import InvalidParameterError
 from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.simulator.loads import simulate
-from unskew_papers.figure import Curve, Figure, Panel, lines
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.own.workloads import KEYS, SOURCES, STEADY, stream_of, unseen
 from unskew_papers.own.wrap_promises import (
     CLAIMS,
@@ -17,7 +18,6 @@ from unskew_papers.own.wrap_promises import (
     worst_and_mean,
 )
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _DRAWS = 3
 """Streams on which wrap is measured in each setting; the others are on the first of them."""

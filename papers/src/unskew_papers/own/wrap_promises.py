@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.own.limits import Asked, settings, tally, verdict
 from unskew_papers.rows import Row, Rows
 

@@ -5,8 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import CALIBRATED, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.popularity.applications import (
     DATA,
     WORKERS,
@@ -17,7 +18,6 @@ from unskew_papers.popularity.applications import (
 from unskew_papers.popularity.parallelism import THROUGHPUT
 from unskew_papers.popularity.stage import merge_cost_of, windows_of
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import CALIBRATED, Experiment, Parameters, Unit
 
 _LOWEST, _HIGHEST = -5.0, -0.5
 """Random thresholds lie between 10⁻⁵ and 0.3, evenly in their logarithm; the paper has no range."""

@@ -9,14 +9,14 @@ import numpy as np
 from unskew.groupings.popularity import Popularity
 from unskew.groupings.registry import make_grouping
 from unskew.hashing import Ids
-from unskew_papers.claim import Claim
-from unskew_papers.engine import SLOTS, JobResult, counted, frame, summed_up
-from unskew_papers.engine_queues import identities_on_spark
-from unskew_papers.engine_stream import count_stream_on_spark
+from unskew_papers.claims import Claim
+from unskew_papers.engines.queues import identities_on_spark
+from unskew_papers.engines.spark_jobs import SLOTS, JobResult, counted, frame, summed_up
+from unskew_papers.engines.spark_streams import count_stream_on_spark
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
 from unskew_papers.popularity.adaptive import ADAPTIVE_FIGURES, described, runs, scheme_of
 from unskew_papers.popularity.applications import SETS, sets_of, stream_of
 from unskew_papers.rows import Row
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 _BITS = 2
 """One row of four reaches the synopsis: micro-batches of some thousand have no more to teach."""
@@ -74,7 +74,7 @@ _FEW_ROWS = (
 
 
 def _explained(claim: Claim) -> Claim:
-    return replace(claim, explanation=f"{claim.explanation} {_FEW_ROWS}".strip())
+    return replace(claim, reason=f"{claim.explanation} {_FEW_ROWS}".strip())
 
 
 def _on_spark(each: Experiment, owner: str | None) -> Experiment:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import CALIBRATED, Experiment
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.popularity.applications import APPLICATIONS, COMPARED, DATA, run, units
 from unskew_papers.popularity.latencies import latency_panel
 from unskew_papers.popularity.parallelism import THROUGHPUT
 from unskew_papers.rows import Rows
-from unskew_papers.spec import CALIBRATED, Experiment
 
 _NONE = {"smoke": 0.0, "paper": 0.0}
 """What figures take that show rows of another."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from unskew.streams import drift
 from unskew.streams.base import Stream
 from unskew_papers import datasets
+from unskew_papers.experiment import Parameters, Unit
 from unskew_papers.popularity.latencies import latency_rows
 from unskew_papers.popularity.stage import (
     CALIBRATED_TEXT,
@@ -19,7 +20,6 @@ from unskew_papers.popularity.stage import (
     windows_of,
 )
 from unskew_papers.rows import Row
-from unskew_papers.spec import Parameters, Unit
 
 WORKERS = 128
 COMPARED = ("DKG", "PKG", "PStream", "wrap")

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from unskew_papers.claim import Claim, Verdict, explain
-from unskew_papers.engine import SLOTS
-from unskew_papers.engine_stream import count_stream_on_spark
+from unskew_papers.claims import Claim, Verdict, explain
+from unskew_papers.engines.spark_jobs import SLOTS
+from unskew_papers.engines.spark_streams import count_stream_on_spark
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
 from unskew_papers.popularity.application_figures import APPLICATION_FIGURES
 from unskew_papers.popularity.applications import (
     APPLICATIONS,
@@ -21,7 +22,6 @@ from unskew_papers.popularity.applications import (
 )
 from unskew_papers.popularity.on_spark import SCHEMES_ON_SPARK
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 FEW_WORKERS = (
     "Sixteen workers are as many as fit on this machine, the paper has 128. Two of sixteen can "

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.sketches.coin_synopsis import flip_many
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _RECALL = {4: 90.85, 5: 95.96, 6: 98.26, 7: 99.27, 8: 99.70}
 _FALSE = {3: 11.84, 4: 6.07, 5: 3.08, 6: 1.55, 7: 0.78}

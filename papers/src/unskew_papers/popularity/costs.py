@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.groupings.wrap import Wrap
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _KEYS = 1_000
 _NEAR = 0.1

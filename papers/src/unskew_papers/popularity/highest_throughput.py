@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from unskew_papers.claim import Claim
-from unskew_papers.figure import Figure
+from unskew_papers.claims import Claim
+from unskew_papers.experiment import CALIBRATED, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure
 from unskew_papers.popularity.applications import COMPARED, DATA, stream_of
 from unskew_papers.popularity.parallelism import by_workers, faster_than, throughput_rows
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import CALIBRATED, Experiment, Parameters, Unit
 
 
 def _parallel_units(parameters: Parameters) -> Sequence[Unit]:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from unskew.streams import zipf
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import CALIBRATED, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.popularity.parallelism import ZF
 from unskew_papers.popularity.stage import (
     CALIBRATED_TEXT,
@@ -17,7 +18,6 @@ from unskew_papers.popularity.stage import (
     windows_of,
 )
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import CALIBRATED, Experiment, Parameters, Unit
 
 PERCENTILES = [5, *range(10, 100, 10), 95, 99]
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from unskew.streams import zipf
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.engine import SLOTS, count_keys_on_spark
-from unskew_papers.figure import Curve, Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.spark_jobs import SLOTS, count_keys_on_spark
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel, lines
 from unskew_papers.popularity.skew_claims import SKEW_CLAIMS
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 SCHEMES_ON_SPARK = {
     "SG": "shuffle",

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from unskew.streams import zipf
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import CALIBRATED, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.popularity.skew_claims import SKEW_CLAIMS
 from unskew_papers.popularity.stage import (
     CALIBRATED_TEXT,
@@ -18,7 +19,6 @@ from unskew_papers.popularity.stage import (
     windows_of,
 )
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import CALIBRATED, Experiment, Parameters, Unit
 
 ZF = (
     "synthetic, as in the paper: ZF, Zipf with 10 million keys (fewer at smoke size), but at most "

@@ -13,10 +13,10 @@ from unskew.sketches.coin_synopsis import CoinSynopsis
 from unskew.sketches.count_min import CountMin
 from unskew.sketches.space_saving import SpaceSaving
 from unskew.streams import drift
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _HOT = 0.02
 """What the authors' programs call hot."""

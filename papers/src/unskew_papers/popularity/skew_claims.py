@@ -1,6 +1,6 @@
 """What is claimed of throughput as the skew grows, in queues and on Spark alike."""
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.rows import Rows
 
 

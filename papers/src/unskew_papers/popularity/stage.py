@@ -18,8 +18,8 @@ from unskew.hashing import Ids, identities
 from unskew.simulator._queues import Arrivals, new_queues, serve_many
 from unskew.simulator.loads import Run, cut_batches
 from unskew.streams.base import Stream
-from unskew_papers.calibration import Calibration
-from unskew_papers.spec import Unit
+from unskew_papers.engines.calibration import Calibration
+from unskew_papers.experiment import Unit
 
 SCHEMES = {
     "SG": "shuffle",

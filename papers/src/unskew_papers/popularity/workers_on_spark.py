@@ -10,10 +10,11 @@ import numpy as np
 from unskew.hashing import Ids
 from unskew.streams import zipf
 from unskew.streams.base import Stream
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.engine import SLOTS, JobResult, count_keys_on_spark
-from unskew_papers.engine_queues import placed_in_queues
-from unskew_papers.figure import Curve, Figure, Panel
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.queues import placed_in_queues
+from unskew_papers.engines.spark_jobs import SLOTS, JobResult, count_keys_on_spark
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.popularity.applications import COMPARED, SETS, stream_of
 from unskew_papers.popularity.applications_on_spark import FEW_WORKERS
 from unskew_papers.popularity.highest_throughput import parallel_figure, published_gains
@@ -21,7 +22,6 @@ from unskew_papers.popularity.latencies import FIGURE_14, latency_panel, latency
 from unskew_papers.popularity.on_spark import SCHEMES_ON_SPARK
 from unskew_papers.popularity.parallelism import THROUGHPUT, by_workers
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 _WITHIN = 0.15
 _DATA = (
@@ -173,7 +173,7 @@ FIGURE_14_ON_SPARK = replace(
         replace(
             claim,
             check=partial(_of_latencies, claim),
-            explanation="In a micro-batch all rows are there at once, and each waits for those "
+            reason="In a micro-batch all rows are there at once, and each waits for those "
             "before it: what is seen is how even the workers are, not what a merge takes.",
         )
         for claim in FIGURE_14.claims
@@ -198,7 +198,7 @@ FIGURE_33_ON_SPARK = Experiment(
     figure=parallel_figure,
     claims=(
         _EXACT,
-        *(replace(claim, explanation=FEW_WORKERS) for claim in published_gains(SLOTS)),
-        replace(_AS_QUEUES, explanation=_NEIGHBOURS),
+        *(replace(claim, reason=FEW_WORKERS) for claim in published_gains(SLOTS)),
+        replace(_AS_QUEUES, reason=_NEIGHBOURS),
     ),
 )

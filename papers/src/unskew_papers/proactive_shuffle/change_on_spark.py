@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.engine_stream import run_stream
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.spark_streams import run_stream
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
 from unskew_papers.proactive_shuffle.mentions import ASSG
 from unskew_papers.proactive_shuffle.sweep import DEFAULTS, POSG, stream
 from unskew_papers.proactive_shuffle.time_series import completion_times
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,13 +7,13 @@ import numpy as np
 
 from unskew.streams import from_keys, zipf
 from unskew.streams.base import Stream
-from unskew_papers.calibration import Calibration
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Figure, Panel, lines
-from unskew_papers.measuring import queue_of
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.calibration import Calibration
+from unskew_papers.engines.simulation import queue_of
+from unskew_papers.experiment import CALIBRATED, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.proactive_shuffle.sweep import POSG, WRAP
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import CALIBRATED, Experiment, Parameters, Unit
 
 ASSG = "ASSG"
 _SCHEMES = {ASSG: "shuffle", POSG: "proactive-shuffle", WRAP: "wrap"}

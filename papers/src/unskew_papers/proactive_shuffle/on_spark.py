@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.engine import local_spark
-from unskew_papers.figure import Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.spark_jobs import local_spark
+from unskew_papers.experiment import SPARK, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.proactive_shuffle.mentions import ASSG, mentions
 from unskew_papers.proactive_shuffle.sweep import POSG
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SPARK, Experiment, Parameters, Unit
 
 if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.proactive_shuffle.sweep import ORACLE, POSG, ROUND_ROBIN, SMALL_GAIN, sweep
 from unskew_papers.rows import Rows
 

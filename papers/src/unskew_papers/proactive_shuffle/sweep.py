@@ -8,11 +8,11 @@ import numpy as np
 
 from unskew.streams import with_costs, zipf
 from unskew.streams.base import Stream
-from unskew_papers.claim import Claim
-from unskew_papers.figure import Curve, Figure, Panel
-from unskew_papers.measuring import queue_of
+from unskew_papers.claims import Claim
+from unskew_papers.engines.simulation import queue_of
+from unskew_papers.experiment import QUEUEING, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import QUEUEING, Experiment, Parameters, Unit
 
 ROUND_ROBIN, POSG, ORACLE, WRAP = "Round Robin", "POSG", "Full Knowledge", "wrap, told the costs"
 DATA = (

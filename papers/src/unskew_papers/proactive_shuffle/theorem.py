@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.sketches.cost_sketch import CostSketch
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Figure, Panel, lines
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import SIMULATION, Experiment, Parameters, Unit
 
 _COLUMNS, _ITEMS, _LONGEST = 55, 4_096, 64
 _COSTS = np.tile(np.arange(1.0, _LONGEST + 1), _ITEMS // _LONGEST)

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.streams.base import Stream
-from unskew_papers.calibration import Calibration
-from unskew_papers.claim import Claim, Verdict
-from unskew_papers.figure import Curve, Figure, Panel
-from unskew_papers.measuring import queue_of
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.engines.calibration import Calibration
+from unskew_papers.engines.simulation import queue_of
+from unskew_papers.experiment import CALIBRATED, QUEUEING, Experiment, Parameters, Unit
+from unskew_papers.figures import Curve, Figure, Panel
 from unskew_papers.proactive_shuffle.mentions import with_engine_costs
 from unskew_papers.proactive_shuffle.sweep import DATA, DEFAULTS, POSG, ROUND_ROBIN, WRAP, stream
 from unskew_papers.rows import Row, Rows
-from unskew_papers.spec import CALIBRATED, QUEUEING, Experiment, Parameters, Unit
 
 _MESSAGES, _CHANGE, _STRETCH = 150_000, 75_000, 2_000
 _SPEEDS = [(0, [1.05, 1.025, 1.0, 0.975, 0.95]), (_CHANGE, [0.90, 0.95, 1.0, 1.05, 1.10])]

@@ -1,6 +1,6 @@
 """Figures 8 and 9: number of instances, and precision of the sketches."""
 
-from unskew_papers.claim import Claim, Verdict
+from unskew_papers.claims import Claim, Verdict
 from unskew_papers.proactive_shuffle.sweep import POSG, SMALL_GAIN, sweep
 from unskew_papers.rows import Rows
 

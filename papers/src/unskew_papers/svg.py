@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unskew.errors import MissingExtraError
-from unskew_papers.figure import Curve, Figure, HeatMap, Number, Panel
+from unskew_papers.figures import Curve, Figure, HeatMap, Number, Panel
 
 COLOURS = (
     "#4e79a7", "#e8833a", "#d9484b", "#4aa39c", "#52a14e",

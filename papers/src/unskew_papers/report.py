@@ -1,4 +1,4 @@
-"""One page with every figure, and every claim with a green or a red mark."""
+"""All results as one page with every figure and claim, or the claims as Markdown."""
 
 import base64
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
+from unskew_papers.experiment import RUNS_ON
 from unskew_papers.results import FIGURE
-from unskew_papers.spec import RUNS_ON
 
 PAPERS = {
     "own": "Our own checks",
@@ -133,3 +133,38 @@ def _claims(claims: Sequence[dict[str, Any]]) -> str:
         )
     head = "<tr><th></th><th>the paper says</th><th>its figure</th><th>measured</th></tr>"
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def render_markdown(summaries: Sequence[dict[str, Any]], command: str) -> str:
+    """Return the claims of all results, paper by paper, and the command that wrote them."""
+    parts = [
+        "# Which claims of the papers hold",
+        f"{tally(summaries)} Written by `{command}`; `unskew reproduce --list` says what there is, "
+        "`unskew reproduce all` runs it. A claim was written down from the paper before the run; "
+        "one that does not hold stays here with the reason.",
+        "\n".join(f"- {line}" for line in kinds(summaries)),
+    ]
+    for paper, members in groupby(summaries, key=paper_of):
+        parts.append(f"## {paper}: {PAPERS.get(paper, '')}")
+        parts += [_markdown_section(each) for each in members]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_section(summary: dict[str, Any]) -> str:
+    lines = [
+        f"### {summary['id']} · {summary['title']}",
+        "",
+        f"{summary['runs_on']}, size {summary['size']}, seed {summary['seed']}. "
+        f"Data: {summary['data']}",
+        "",
+    ]
+    if summary["claims"]:
+        lines += ["| | the paper says | its figure | measured |", "|---|---|---|---|"]
+    for each in summary["claims"]:
+        mark = "✓" if each["holds"] else "✗"
+        says = each["says"]
+        if not each["holds"]:
+            says += f" *{each['explanation'] or UNEXPLAINED}*"
+        cells = (mark, says, each["paper"], each["measured"])
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines).rstrip()

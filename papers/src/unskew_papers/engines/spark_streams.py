@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from unskew.errors import UnskewError
 from unskew.hashing import Ids
-from unskew_papers.engine import JobResult, counted, local_spark, summed_up
+from unskew_papers.engines.spark_jobs import JobResult, counted, local_spark, summed_up
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
