@@ -4,15 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo simulate test lint types layers unit reproduce bench clean
+.PHONY: help demo simulate test test-papers lint types layers unit reproduce bench clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml papers/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --editable papers --group dev
 	@touch $@
 
 demo: $(STAMP) ## count the words of real text on Spark under three groupings; leaves report.html
@@ -23,7 +23,7 @@ simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.
 	$(BIN)/unskew compare --workers 20 --sources 5 \
 	  --stream zipf:keys=100000,exponent=1.4,rows=2000000 --seed 1 --report report.html
 
-test: lint ## all checks: lint, types, import layers, tests
+test: lint ## all checks of the library: lint, types, import layers, tests
 	$(MAKE) --jobs=3 types layers unit
 
 lint: $(STAMP)
@@ -52,13 +52,16 @@ $(CLASSES): $(STAMP) tests/spark_classes.py
 	  PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:ArchiveClassesAtExit=$@ pyspark-shell" \
 	  $(BIN)/python -m tests.spark_classes
 
-unit: export JAVA_TOOL_OPTIONS := $(JAVA_QUICK) -XX:SharedArchiveFile=$(CLASSES)
-unit: export OMP_NUM_THREADS := 1
-unit: export MALLOC_MMAP_THRESHOLD_ := 67108864
-unit: export MALLOC_TRIM_THRESHOLD_ := 536870912
-unit: export PYTHONDONTWRITEBYTECODE :=
+unit test-papers: export JAVA_TOOL_OPTIONS := $(JAVA_QUICK) -XX:SharedArchiveFile=$(CLASSES)
+unit test-papers: export OMP_NUM_THREADS := 1
+unit test-papers: export MALLOC_MMAP_THRESHOLD_ := 67108864
+unit test-papers: export MALLOC_TRIM_THRESHOLD_ := 536870912
+unit test-papers: export PYTHONDONTWRITEBYTECODE :=
 unit: $(STAMP) $(CLASSES)
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+test-papers: $(STAMP) $(CLASSES) ## tests of the papers' experiments, at a small size
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder papers
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html
 	$(BIN)/unskew reproduce all --jobs 2 --report results/index.html

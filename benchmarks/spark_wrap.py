@@ -92,8 +92,14 @@ def on_spark(first: DataFrame, rest: DataFrame, workers: int, rows: int) -> dict
 
 def routed_by(df: DataFrame, workers: int, plan: Plan | None, how: str) -> Found:
     """Return λ of ``df`` by a plan, learned if there is none, and its pieces beyond the keys."""
-    options: dict[str, Any] = {"grouping": "wrap", "plan": plan, "learn": how, "deal_by": [], "seed": 0}
-    routed = route(df, "key", workers, owner="benchmark", **options)
+    options: dict[str, Any] = {
+        "grouping": "wrap",
+        "plan": plan,
+        "learn": how,
+        "deal_by": [],
+        "seed": 0,
+    }
+    routed = route(df, "key", workers, owner="benchmark", grouping="wrap", **options)
     counts = routed.df.groupBy(routed.worker.alias("worker")).count().toArrow()
     loads = np.zeros(workers)
     loads[counts["worker"].to_numpy()] = counts["count"].to_numpy()

@@ -32,7 +32,6 @@ Reports = dict[str, dict[str, Any]]
 
 # Files that take longest come first, or one of two processes would have to wait for the other.
 _FIRST = (
-    "test_figures_on_spark.py",
     "test_executors.py",
     "test_connect.py",
     "test_killed_driver.py",
@@ -96,14 +95,6 @@ def _settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Itera
     yield
     for name, value in before.items():
         spark.conf.set(name, value)
-
-
-@pytest.fixture
-def squares(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Put a small experiment of our own in the place of all others."""
-    from tests.experiments.squares import only_squares
-
-    return only_squares(monkeypatch)
 
 
 @pytest.fixture(scope="session")

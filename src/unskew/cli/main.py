@@ -13,11 +13,11 @@ from typing import Annotated
 import typer
 
 from unskew import __version__
+from unskew.cli._plugins import ExtensibleGroup
 from unskew.cli.compare import compare
 from unskew.cli.dashboard import dashboard
 from unskew.cli.diagnose import diagnose
 from unskew.cli.listings import groupings, streams
-from unskew.cli.reproduce import reproduce
 from unskew.cli.run import run as run_application
 from unskew.cli.simulate import simulate
 from unskew.errors import UnskewError
@@ -31,11 +31,12 @@ CLOSED_PIPE = 141
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 app = typer.Typer(
     name="unskew",
+    cls=ExtensibleGroup,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (groupings, streams, simulate, compare, diagnose, dashboard, reproduce):
+for command in (groupings, streams, simulate, compare, diagnose, dashboard):
     app.command()(command)
 app.command("run")(run_application)
 

@@ -1,0 +1,1 @@
+"""What experiments run on: simulated loads, queues, jobs and streams of Spark."""

@@ -1,0 +1,160 @@
+"""Queues in place of an engine: where a job would put its rows, and how long workers take.
+
+Engines bound the rows that are under way; a source waits until one of them is done. So an
+overloaded worker slows everything down instead of queueing without end.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unskew._compiled import compiled
+from unskew.groupings.base import Grouping, LearnedGrouping, Workers
+from unskew.groupings.key import KeyGrouping
+from unskew.groupings.plan import HASHED_MEMBER, slots_of
+from unskew.hashing import Ids
+from unskew.simulator.sources import Sources
+from unskew.streams.base import Batch
+from unskew_papers.engines.spark_jobs import SOURCES, local_spark
+
+
+def placed_in_queues(keys: Ids, workers: int, scheme: str, *, seed: int) -> Workers:
+    """Return the worker of every row; a scheme that learns has seen all of them before.
+
+    Parameters
+    ----------
+    keys
+        The key of every row.
+    workers, scheme, seed
+        As for `engine.count_keys_on_spark`. Keys have the identities that Spark gives them, so
+        that the same ones fall on the same workers; all else is the simulator's.
+    """
+    from unskew.spark.routing.schemes import grouping_for
+
+    return _routed(identities_on_spark(keys), grouping_for(scheme, workers, seed=seed))
+
+
+def _routed(ids: Ids, grouping: Grouping) -> Workers:
+    if isinstance(grouping, KeyGrouping):  # Spark hashes by an expression of its own
+        return slots_of(ids, HASHED_MEMBER, grouping.workers).astype(np.int32)
+    if isinstance(grouping, LearnedGrouping):
+        grouping.learn(ids).build()
+    return Sources(grouping, SOURCES).route(Batch(ids, None))
+
+
+def identities_on_spark(keys: Ids) -> Ids:
+    """Return the hash by which Spark knows the key of every row."""
+    from unskew.spark.columns import identity
+
+    names, places = np.unique(keys.astype(np.int64), return_inverse=True)
+    frame = local_spark().createDataFrame(pa.table({"key": names}))
+    found = frame.select("key", identity(frame, ["key"]).alias("id")).toArrow().sort_by("key")
+    hashes: Ids = found["id"].to_numpy().astype(np.int64).view(np.uint64)
+    return hashes[places]
+
+
+class Served(NamedTuple):
+    """What came of a run.
+
+    ``counters`` is what a worker held when it handed its partial results over, on average.
+    """
+
+    throughput: float
+    latency: float
+    counters: float
+
+
+def serve(
+    placed: Workers,
+    places: NDArray[np.int64],
+    workers: int,
+    *,
+    milliseconds: float,
+    in_flight: int,
+    transit_milliseconds: float,
+    period: float = np.inf,
+    counter_milliseconds: float = 0.0,
+) -> Served:
+    """Return throughput (rows a millisecond) and mean latency (ms) of rows served in turn.
+
+    Parameters
+    ----------
+    workers
+        Worker of every row.
+    places
+        Key of every row, as a number from 0 on.
+    workers
+        Number of workers.
+    milliseconds
+        Work of a row.
+    in_flight
+        Rows that may be under way at the same time.
+    transit_milliseconds
+        Time that every row is under way besides, whatever the workers do.
+    period
+        Milliseconds after which every worker hands its counters over and starts anew.
+    counter_milliseconds
+        Work of handing over one counter.
+
+    Examples
+    --------
+    Two workers that each take 1 ms finish two rows a millisecond, one of them one:
+
+    >>> keys = np.zeros(1000, np.int64)
+    >>> both, one = np.arange(1000) % 2, np.zeros(1000)
+    >>> [round(serve(each.astype(np.int32), keys, 2, milliseconds=1, in_flight=10,
+    ...              transit_milliseconds=2).throughput, 1) for each in (both, one)]
+    [2.0, 1.0]
+    """
+    return Served(
+        *_serve(
+            placed,
+            places,
+            workers,
+            float(milliseconds),
+            in_flight,
+            float(transit_milliseconds),
+            float(period),
+            float(counter_milliseconds),
+        )
+    )
+
+
+@compiled
+def _serve(
+    placed: Workers,
+    places: NDArray[np.int64],
+    workers: int,
+    work: float,
+    in_flight: int,
+    transit: float,
+    period: float,
+    handing_over: float,
+) -> tuple[float, float, float]:
+    free = np.zeros(workers)
+    done = np.zeros(in_flight)
+    held = np.full((places.max() + 1, workers), -1, np.int64)
+    counters = np.zeros(workers, np.int64)
+    now, waited, last, handed, rounds = 0.0, 0.0, 0.0, 0, 0
+    for i in range(placed.size):
+        slot = np.argmin(done)
+        now = max(now, done[slot])
+        if now >= (rounds + 1) * period:
+            for worker in range(workers):
+                free[worker] = max(free[worker], now) + handing_over * counters[worker]
+                handed += counters[worker]
+                counters[worker] = 0
+            rounds += 1
+        worker = placed[i]
+        free[worker] = max(free[worker], now + transit) + work
+        done[slot] = free[worker]
+        waited += free[worker] - now
+        last = max(last, free[worker])
+        if held[places[i], worker] != rounds:
+            held[places[i], worker] = rounds
+            counters[worker] += 1
+    if rounds == 0:
+        handed, rounds = counters.sum(), 1
+    return placed.size / last, waited / placed.size, handed / (rounds * workers)

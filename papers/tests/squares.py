@@ -1,0 +1,70 @@
+"""A small experiment of our own, to see what the framework does with it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from unskew_papers import registry
+from unskew_papers.claims import Claim, Verdict
+from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
+from unskew_papers.figures import Figure, Panel, lines
+from unskew_papers.rows import Row, Rows
+
+
+class Squares:
+    """Squares the numbers up to some; remembers which it was asked for, and can break down."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.breaks_at: int | None = None
+
+    def units(self, parameters: Parameters) -> Sequence[Unit]:
+        return [{"number": number} for number in range(parameters["upto"])]
+
+    def run(self, unit: Unit, seed: int) -> Sequence[Row]:
+        if unit["number"] == self.breaks_at:
+            raise KeyboardInterrupt
+        self.asked.append(unit["number"])
+        return [{"number": unit["number"], "square": unit["number"] ** 2 + seed, "nothing": None}]
+
+    def experiment(self, **changes: Any) -> Experiment:
+        fields: dict[str, Any] = {
+            "id": "999/fig1",
+            "title": "Squares",
+            "runs_on": SIMULATION,
+            "data": "numbers",
+            "sizes": {"smoke": {"upto": 4}, "paper": {"upto": 6}},
+            "units": self.units,
+            "run": self.run,
+            "figure": _figure,
+            "claims": (
+                Claim("grows", "Squares grow.", "growing", _grows),
+                Claim("small", "Squares are small.", "< 5", _small, "They are not."),
+            ),
+        }
+        return Experiment(**{**fields, **changes})
+
+
+def _figure(rows: Rows) -> Figure:
+    return Figure([Panel("n", "n²", lines([("squares", rows.curve("number", "square"))]))])
+
+
+def _grows(rows: Rows) -> Verdict:
+    found = rows.values("square")
+    return Verdict(found == sorted(found), f"{found[0]} … {found[-1]}")
+
+
+def _small(rows: Rows) -> Verdict:
+    return Verdict(max(rows.values("square")) < 5, str(max(rows.values("square"))))
+
+
+def only_squares(monkeypatch: pytest.MonkeyPatch) -> Squares:
+    """Make squares, and a second view of the same, all experiments that there are."""
+    made = Squares()
+    second = made.experiment(id="999/fig2", title="Squares again", rows_of="999/fig1")
+    known = {each.id: each for each in (made.experiment(), second)}
+    for module in ("registry", "running", "results"):
+        monkeypatch.setattr(f"unskew_papers.{module}.all_experiments", lambda: known)
+    assert registry.all_experiments() is known
+    return made
