@@ -33,7 +33,7 @@ from unskew.streams import (
 
 @dataclass(frozen=True, eq=False)
 class Endless(Stream):
-    """Rows whose number is not told before the last one."""
+    """Rows whose number is not known before the last one."""
 
     name: ClassVar[str] = "endless"
     batch: Batch

@@ -43,7 +43,7 @@ def test_the_demo_shows_what_it_is_meant_to_show(events: dict[str, list[Epoch]])
 def test_wrap_plans_anew_when_the_hot_keys_change_and_only_then(
     events: dict[str, list[Epoch]],
 ) -> None:
-    phase = demo_module._BATCHES_A_PHASE
+    phase = demo_module._BATCHES_PER_PHASE
     made = [event.batch for event in events["wrap"] if event.next_version is not None]
     assert made == [0, phase]
     assert all(event.why for event in events["wrap"] if event.batch in made)
@@ -51,6 +51,6 @@ def test_wrap_plans_anew_when_the_hot_keys_change_and_only_then(
 
 def test_the_demo_runs_until_it_is_closed() -> None:
     feed = Feed(RunModel("demo", "demo"))
-    with Demo(feed, seconds_a_batch=0.01):
+    with Demo(feed, seconds_per_batch=0.01):
         wait_for(lambda: feed.state()["sequence"] >= 9)
     assert [each["name"] for each in feed.state()["groupings"]] == list(GROUPINGS)

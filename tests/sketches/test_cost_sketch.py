@@ -116,7 +116,7 @@ def test_a_pickled_sketch_estimates_alike() -> None:
 
 
 def test_costs_must_match_the_keys() -> None:
-    with pytest.raises(InvalidParameterError, match="CostSketch: costs must be one number a key"):
+    with pytest.raises(InvalidParameterError, match="CostSketch: costs must be one number per key"):
         CostSketch().update_many([1, 2], [1.0])
 
 

@@ -151,8 +151,8 @@ def _shared_out(keys: float, rows: float, shape: float, chance: np.random.Genera
     if rows <= count:
         return np.full(count, rows / count)
     shares = chance.gamma(shape, size=count)
-    dealt: Numbers = 1.0 + (rows - count) * shares / shares.sum()
-    return dealt
+    shared: Numbers = 1.0 + (rows - count) * shares / shares.sum()
+    return shared
 
 
 def _repeated(rows: Numbers, chance: np.random.Generator) -> Places:

@@ -1,4 +1,4 @@
-"""What counts tell of the law behind them: the Zipf exponent, and the keys not seen."""
+"""Fit the law behind counts: the Zipf exponent, and the keys that were not seen."""
 
 import numpy as np
 from numpy.typing import NDArray

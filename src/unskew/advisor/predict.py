@@ -33,7 +33,7 @@ FLOOR_PERCENT = 1.0
 
 LEARNED_ROWS = 200_000
 """Rows of the sample that a batch learns from, at least; as many as `unskew.spark` takes."""
-LEARNED_ROWS_A_WORKER = 8_000
+LEARNED_ROWS_PER_WORKER = 8_000
 
 WHOLE_WRAP = "wrap:max_replicas=1"
 """The form of wrap that cuts no key, predicted beside the registry's."""
@@ -134,7 +134,7 @@ def predict(
     work
         What follows the grouping: ``merge``, ``atomic``, ``stateless`` or ``builtin``.
     cost_per_row
-        Milliseconds of work a row, where the profile has no costs of its own.
+        Milliseconds of work per row, where the profile has no costs of its own.
     batch
         Whether a scheme that learns is shown a sample of all rows beforehand, as in a Spark batch.
         By default it learns from the first fifth, as `simulate` has it.
@@ -250,7 +250,7 @@ def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
     if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
         return scheme
     chance = np.random.default_rng(seed)
-    size = max(LEARNED_ROWS, LEARNED_ROWS_A_WORKER * scheme.workers)
+    size = max(LEARNED_ROWS, LEARNED_ROWS_PER_WORKER * scheme.workers)
     rows = chance.permutation(stream.rows)[:size]
     weights = None if stream.costs is None else stream.costs[rows]
     return copy.deepcopy(scheme).learn(stream.keys[rows], weights=weights).build()

@@ -24,7 +24,7 @@ from pyspark.sql import Column
 from unskew.errors import MissingExtraError
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
-_SECONDS_A_WORD = 0.4  # read aloud, 150 a minute
+_SECONDS_PER_WORD = 0.4  # read aloud, 150 per minute
 _FIRST_WORD = datetime(2000, 1, 1)
 _UTC = pa.timestamp("us", tz="UTC")
 
@@ -34,7 +34,7 @@ def words(limit: int | None = None) -> pa.Table:
 
     Columns ``at``, ``word``, ``document``, ``party``. Some 2 million words, 8 % of them *the*. A
     word's time is when it would be heard if all messages were read aloud one after another from
-    the year 2000 on, 150 words a minute: an hour has 9,000 words.
+    the year 2000 on, 150 words per minute: an hour has 9,000 words.
     """
     texts: list[list[str]] = []
     documents: list[tuple[str, str]] = []
@@ -64,7 +64,7 @@ def spoken_times(count: int) -> pa.Array:
     ['2000-01-01 00:00:00+00:00', '2000-01-01 00:00:00.400000+00:00']
     """
     start = np.datetime64(_FIRST_WORD, "us")
-    step = np.timedelta64(timedelta(seconds=_SECONDS_A_WORD))
+    step = np.timedelta64(timedelta(seconds=_SECONDS_PER_WORD))
     return pa.array(start + np.arange(count) * step).cast(_UTC)
 
 

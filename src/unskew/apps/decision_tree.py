@@ -80,7 +80,7 @@ class Tree:
 class DecisionTree(KeyedApplication):
     """Make a histogram for each leaf, feature and class of a tree: what splits are decided by [1]_.
 
-    A row becomes one row a feature, placed by leaf, feature and class, as in paper 003: with
+    A row becomes one row per feature, placed by leaf, feature and class, as published: with
     ``shuffle`` every worker has every histogram, with ``partial-key`` at most two have one. Spark
     makes, keeps and merges them (``histogram_numeric`` is the histogram of the paper).
     `tree_growing.TreeGrower` grows trees with it, from a batch or from micro-batches.

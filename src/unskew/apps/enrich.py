@@ -20,7 +20,7 @@ from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.shuffle import Shuffle
 
 COSTS = {"media": 25, "politician": 5, "other": 1}
-"""What a row of each class takes, as a multiple of the delay: milliseconds in paper 001."""
+"""The time of a row of each class, as a multiple of the delay: milliseconds in the paper."""
 _TENTHS = ("media", *["politician"] * 3, *["other"] * 6)
 _RESULT = "id bigint, mention string, kind string, known_since int"
 
@@ -66,7 +66,7 @@ class Enrich(Application):
         )
 
     def plain(self, df: DataFrame, placing: Placing = Placing()) -> DataFrame:  # noqa: B008 (frozen)
-        """Return the enriched rows as plain Spark maps them, dealt to the workers in turn."""
+        """Return the enriched rows as plain Spark maps them, round-robin over the workers."""
         looked_up = enriching(placing.delay)
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

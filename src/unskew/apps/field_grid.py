@@ -1,4 +1,4 @@
-"""How long each player was in each cell of a football field: four grids, four windows."""
+"""The time of each player in each cell of a football field: four grids, four windows."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from unskew.apps.placing import Placing, observed_groups
 from unskew.groupings.registry import GROUPINGS
 from unskew.spark.routing.schemes import runnable
 
-READINGS_A_SECOND = 1000
+READINGS_PER_SECOND = 1000
 """The recorded match has 15,000."""
 
 _PLAYERS = 16
@@ -50,7 +50,7 @@ def readings(numbers: NDArray[np.int64]) -> dict[str, pa.Array]:
     [0, 1]
     """
     player = numbers % _PLAYERS
-    seconds = numbers / READINGS_A_SECOND
+    seconds = numbers / READINGS_PER_SECOND
     phase = player * 2.4
     stands = player < _STANDING
     x = np.where(
@@ -95,10 +95,10 @@ class FieldGrid(Application):
     output_mode: ClassVar[str] = "append"
 
     def table(self, limit: int | None = None) -> pa.Table:
-        """Return readings of made-up sensors, 1,000 a second: no package has the real ones."""
+        """Return readings of made-up sensors, 1,000 per second: no package has the real ones."""
         numbers = np.arange(200_000 if limit is None else limit)
         start = np.datetime64("2013-06-29T15:00:00", "us")
-        step = np.timedelta64(1_000_000 // READINGS_A_SECOND, "us")
+        step = np.timedelta64(1_000_000 // READINGS_PER_SECOND, "us")
         at = pa.array(start + numbers * step).cast(pa.timestamp("us", tz="UTC"))
         return pa.table({"at": at, **readings(numbers)})
 
@@ -150,7 +150,7 @@ def _cell(position: str, metres: float, cells: int) -> Column:
 
 
 def times_after(delay: float) -> Callable[[pa.Table], pa.Table]:
-    """Return `times_in_cell` with so many seconds of work a row."""
+    """Return `times_in_cell` with so many seconds of work per row."""
 
     def worked(table: pa.Table) -> pa.Table:
         time.sleep(delay * table.num_rows)

@@ -50,12 +50,12 @@ class Placing:
     workers
         How many partitions share the work.
     delay
-        Seconds of work a row, done by sleeping, as paper 003 delays its workers. A batch of rows
-        sleeps once for all of them.
+        Seconds of work per row, done by sleeping, as published experiments delay their workers. A
+        batch of rows sleeps once for all of them.
     plan_path
         On a stream, the folder of a scheme that learns (`learns`); other schemes leave it alone.
     loads
-        On a batch, told what the workers got.
+        On a batch, filled with what the workers got.
     observe_as
         On a stream, the name under which every micro-batch reports the rows of each worker in
         ``progress.observedMetrics``; `Observed.read` reads it. It looks at every row.
@@ -128,7 +128,7 @@ class HotKeyRows(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What a micro-batch told of its placed rows."""
+    """The report of a micro-batch on its placed rows."""
 
     loads: tuple[int, ...]
     """Rows of each worker, exact."""

@@ -86,7 +86,7 @@ def _cells(stage: StageReport) -> list[str]:
         *map(_seconds, stage.task_seconds),
         *map(_count, stage.records),
         *(f"{_count(size)}B" for size in stage.shuffle_bytes),
-        ", ".join(stage.keys) or "not told",
+        ", ".join(stage.keys) or "not known",
     ]
 
 

@@ -44,7 +44,7 @@ Deal: TypeAlias = Annotated[
     str,
     typer.Option(
         "--deal",
-        help="Who sends a row: sources in 'turn', or always the same source for a 'key'.",
+        help="Who sends a row: sources round-robin ('turn'), or always the same source for a 'key'.",
         metavar="turn|key",
         rich_help_panel=_RUN,
     ),
@@ -90,8 +90,8 @@ Speeds: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--speeds",
-        help="Factors on execution times, one a worker: 1.1,1,0.9; or phases, each from a row on: "
-        "'0:1.1,1,0.9;75000:0.9,1,1.1'. Default: all 1.",
+        help="Factors on execution times, one per worker: 1.1,1,0.9; or phases, each from a row "
+        "on: '0:1.1,1,0.9;75000:0.9,1,1.1'. Default: all 1.",
         show_default=False,
         metavar="FACTORS",
         rich_help_panel=_COSTS,

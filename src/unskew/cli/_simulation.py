@@ -84,7 +84,7 @@ _COSTS = "add costs=64 to a drawn stream, or &cost=COLUMN to a file"
 
 
 def parse_speeds(text: str | None) -> Factors | None:
-    """Read factors, one a worker, or phases of them.
+    """Read factors, one per worker, or phases of them.
 
     >>> parse_speeds("1.1,1,0.9")
     [1.1, 1.0, 0.9]

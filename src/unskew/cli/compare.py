@@ -74,7 +74,7 @@ def choose(
 ) -> tuple[dict[str, "Grouping"], dict[str, str]]:
     """Return the schemes by label, and why others were left out.
 
-    Schemes that the user named are made as told, and a mistake is an error. Where none are
+    Schemes that the user named are made as given, and a mistake is an error. Where none are
     named, all are taken but those that cannot do anything with this stream or so few workers.
     """
     from unskew.errors import InvalidParameterError

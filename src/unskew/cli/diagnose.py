@@ -69,7 +69,7 @@ def diagnose(
         float | None,
         typer.Option(
             "--cost-per-row",
-            help="Milliseconds of work a row, to predict seconds. Default: only ratios.",
+            help="Milliseconds of work per row, to predict seconds. Default: only ratios.",
             show_default=False,
         ),
     ] = None,

@@ -131,7 +131,7 @@ def _unskew(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code; whatever is wrong is told in one line."""
+    """Run one command and return its exit code; whatever is wrong is said in one line."""
     with exit_code_of() as outcome:
         outcome.code = app(
             list(arguments), prog_name="unskew", standalone_mode=False, obj=list(arguments)

@@ -30,7 +30,7 @@ def run(
         str,
         typer.Option(
             "--source",
-            help="Where rows come from: built-in (real data), rate:ROWS_A_SECOND, files:DIR "
+            help="Where rows come from: built-in (real data), rate:ROWS_PER_SECOND, files:DIR "
             "(Parquet, JSON lines, CSV; watched) or kafka:TOPIC@HOST:PORT.",
             rich_help_panel=_STREAM,
         ),
@@ -60,7 +60,7 @@ def run(
         float,
         typer.Option(
             "--delay",
-            help="Milliseconds of work a row, done by waiting: a slow call, a database, a model.",
+            help="Milliseconds of work per row, done by waiting: a slow call, a database, a model.",
             rich_help_panel=_WORK,
         ),
     ] = 0.0,
@@ -68,8 +68,8 @@ def run(
         str | None,
         typer.Option(
             "--master",
-            help="Where Spark runs. Default: this machine, with a thread a worker if there is a "
-            "--delay, else a thread a processor.",
+            help="Where Spark runs. Default: this machine, with a thread per worker if there is a "
+            "--delay, else a thread per processor.",
             show_default=False,
             rich_help_panel=_WORK,
         ),
@@ -78,7 +78,7 @@ def run(
         int | None,
         typer.Option(
             "--batch-rows",
-            help="Rows of a micro-batch. Default: 20,000; files: one file a micro-batch.",
+            help="Rows of a micro-batch. Default: 20,000; files: one file per micro-batch.",
             show_default=False,
             rich_help_panel=_STREAM,
         ),
@@ -132,7 +132,7 @@ def run(
         Path | None,
         typer.Option(
             "--run-dir",
-            help="Folder for events.jsonl, a line a micro-batch, plans and queries. "
+            help="Folder for events.jsonl, a line per micro-batch, plans and queries. "
             "Default: a temporary one.",
             show_default=False,
             rich_help_panel=_KEEP,
@@ -242,7 +242,7 @@ def _hand_over(
     facts = [
         ("run", f"{asked.application.spec}: {asked.application.description}"),
         ("source", f"{asked.source.spec}, seed {asked.seed}"),
-        ("workers", f"{asked.workers}, {1000 * asked.delay:g} ms of work a row"),
+        ("workers", f"{asked.workers}, {1000 * asked.delay:g} ms of work per row"),
         ("measured", f"all{left_out} micro-batches of each grouping"),
     ]
     fields = {

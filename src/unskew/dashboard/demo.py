@@ -22,8 +22,8 @@ _WORKERS = 16
 _ROWS = 20_000
 _KEYS = 10_000
 _EXPONENT = 1.2
-_BATCHES_A_PHASE = 25
-_SECONDS_A_ROW = 0.0004
+_BATCHES_PER_PHASE = 25
+_SECONDS_PER_ROW = 0.0004
 _OVERHEAD_SECONDS = 0.05
 _HOT_KEYS = 8
 _THRESHOLD = 5.0  # points of imbalance beyond the promise at which wrap plans anew
@@ -62,7 +62,7 @@ class SimulatedGrouping:
         plan, version = self._plan, self._version
         promise = None if plan is None else plan.predicted_imbalance
         why = self._replan(keys, imbalance_percent(loads), promise)
-        busy = loads * _SECONDS_A_ROW
+        busy = loads * _SECONDS_PER_ROW
         return Epoch(
             grouping=self.name,
             query="simulated drift",
@@ -111,7 +111,7 @@ def demo_batches(seed: int = 1) -> Iterator[NDArray[np.uint64]]:
     stream = drift(
         keys=_KEYS,
         exponent=_EXPONENT,
-        every=_BATCHES_A_PHASE * _ROWS,
+        every=_BATCHES_PER_PHASE * _ROWS,
         rows=_FOREVER,
         hot=50,
         seed=seed,
@@ -126,15 +126,15 @@ class Demo(Closeable):
     Parameters
     ----------
     feed
-        Who is told.
-    seconds_a_batch
+        Where the epochs go.
+    seconds_per_batch
         Time between two micro-batches.
     seed
         Picks the keys.
     """
 
-    def __init__(self, feed: Feed, *, seconds_a_batch: float = 0.5, seed: int = 1) -> None:
-        self._feed, self._seconds, self._seed = feed, seconds_a_batch, seed
+    def __init__(self, feed: Feed, *, seconds_per_batch: float = 0.5, seed: int = 1) -> None:
+        self._feed, self._seconds, self._seed = feed, seconds_per_batch, seed
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="unskew-demo", daemon=True)
         self._thread.start()
@@ -183,5 +183,5 @@ def _hottest(keys: NDArray[np.uint64], workers: NDArray[np.int32]) -> tuple[HotK
 def _latency(loads: NDArray[np.int64]) -> tuple[float, float, float]:
     """Return how long rows wait that are there at once and are worked on one after the other."""
     places = np.concatenate([np.arange(1, load + 1) for load in loads])
-    p50, p95, p99 = np.quantile(places * _SECONDS_A_ROW, (0.5, 0.95, 0.99))
+    p50, p95, p99 = np.quantile(places * _SECONDS_PER_ROW, (0.5, 0.95, 0.99))
     return float(p50), float(p95), float(p99)

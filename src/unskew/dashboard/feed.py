@@ -119,7 +119,7 @@ class Feed:
             return {**self._model.state(latest_only=latest_only), "lost_messages": self.lost}
 
     def totals(self) -> list[tuple[dict[str, Any], list[int], list[float]]]:
-        """Return, of each grouping, its last moment and the sums of rows and busy time a worker."""
+        """Return, of each grouping, its last moment, and rows and busy time per worker."""
         with self._lock:
             tracks = self._model.tracks.values()
             return [

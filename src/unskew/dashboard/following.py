@@ -20,7 +20,7 @@ class FolderFollower:
     folder
         The run directory; it may come later.
     feed
-        Who is told.
+        Where the epochs go.
     """
 
     def __init__(self, folder: str | Path, feed: Feed) -> None:

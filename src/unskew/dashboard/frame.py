@@ -23,7 +23,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 WorkerView = dict[str, Any]
 """What `worker_view` returns; ready for JSON."""
 MOST_HOT_KEYS = 10
-MOST_WORKERS_A_KEY = 24
+MOST_WORKERS_PER_KEY = 24
 
 Frame = dict[str, Any]
 """What `frame_of` returns; ready for JSON, of bounded size. ``docs/dashboard.md`` lists it."""
@@ -56,7 +56,7 @@ def _spelled(character: str) -> str:
 def worker_view(
     actual: Sequence[float] | None, predicted: Sequence[float] | None = None
 ) -> WorkerView | None:
-    """Return what to draw of one number a worker; its size does not grow with the workers.
+    """Return what to draw of one number per worker; its size does not grow with the workers.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def worker_view(
     -------
     WorkerView
         ``workers`` is their number, ``mean`` and ``quantiles`` (0, 5, 25, 50, 75, 95, 100 %) are
-        over all of them. ``values`` has a number a worker; or the largest of each cell of
+        over all of them. ``values`` has a number per worker; or the largest of each cell of
         ``per_cell`` neighbours, and ``cell_means`` beside it.
 
     Examples
@@ -169,6 +169,6 @@ def _hot_key(hot: HotKey) -> dict[str, Any]:
     return {
         "key": shown_text(hot.key),
         "share": hot.share,
-        "workers": list(hot.workers[:MOST_WORKERS_A_KEY]),
+        "workers": list(hot.workers[:MOST_WORKERS_PER_KEY]),
         "worker_count": len(hot.workers),
     }

@@ -19,7 +19,7 @@ _COUNTERS = {
 }
 _GAUGES = {
     "seconds": ("unskew_batch_duration_seconds", "Duration of the last micro-batch."),
-    "rows_per_second": ("unskew_throughput_rows_per_second", "Rows a second, last micro-batch."),
+    "rows_per_second": ("unskew_throughput_rows_per_second", "Rows per second, last micro-batch."),
     "imbalance": (
         "unskew_imbalance_percent",
         "By how many percent the most loaded worker exceeds the mean.",

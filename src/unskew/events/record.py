@@ -29,9 +29,9 @@ class Record(NamedTuple):
 
 
 RUN_RECORD = Record("events.jsonl", "events-older.jsonl", 128 << 20)
-"""What a run did, under all groupings that it compares."""
+"""The epochs of a run, under all groupings that it compares."""
 PLAN_RECORD = Record("epochs.jsonl", "epochs-older.jsonl", 16 << 20)
-"""What the planning loop of a stream did, beside its plans."""
+"""The epochs of a stream as its planning loop saw them, beside its plans."""
 EVENTS_FILE = RUN_RECORD.file
 
 

@@ -1,1 +1,1 @@
-"""What was measured, as tables, as JSON and as a page to look at."""
+"""Results as tables, as JSON and as a page to look at."""

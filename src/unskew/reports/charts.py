@@ -13,7 +13,7 @@ COLOURS = (
     "#4e79a7", "#e8833a", "#d9484b", "#4aa39c", "#52a14e",
     "#c9a227", "#a76d9c", "#e5738a", "#94674b", "#7f8791",
 )  # fmt: skip
-"""Told apart on white and on black alike."""
+"""Distinguishable on white and on black alike."""
 _DASHES = ("solid", "dash", "dot")
 _SYMBOLS = ("circle", "diamond", "square")
 _MOST_BARS = 200
@@ -53,7 +53,7 @@ def balance_chart(measurements: Sequence[Measurement]) -> Any:
 
 
 def loads_of(groupings: Sequence[Shown]) -> Any:
-    """Draw the load of each worker, one panel a grouping; the dashed line is the mean.
+    """Draw the load of each worker, one panel per grouping; the dashed line is the mean.
 
     Every panel has its own scale, so that what counts, the height of the bars against the mean,
     can be seen whatever the other groupings do.
@@ -127,11 +127,11 @@ def imbalance_chart(measurements: Sequence[Measurement]) -> Any:
 
 
 def balance_of(groupings: Sequence[Shown]) -> Any:
-    """Draw λ against replication, one point a grouping: best is down on the left.
+    """Draw λ against replication, one point per grouping: best is down on the left.
 
     Groupings whose replication is not known have no point.
     """
-    chart = figure("replication (workers a key)", "λ, imbalance in %", height=520)
+    chart = figure("replication (workers per key)", "λ, imbalance in %", height=520)
     if not groupings:
         return chart
     across = [each.replication for each in groupings]
@@ -222,7 +222,7 @@ def _plain_log_ticks(values: Sequence[float]) -> dict[str, Any]:
 
 
 def run_loads_chart(runs: Sequence[GroupingRun]) -> Any:
-    """Draw the rows of each worker, a panel a grouping; the dashed line is the mean."""
+    """Draw the rows of each worker, a panel per grouping; the dashed line is the mean."""
     counted = [run for run in runs if run.loads]
     titles = [f"{run.label}   λ {real_text(run.imbalance_percent)} %" for run in counted]
     if not counted:

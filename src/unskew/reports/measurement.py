@@ -1,4 +1,4 @@
-"""One grouping on one stream, as tables, pages and programs are told about it."""
+"""The result of one grouping on one stream, for tables, pages and programs."""
 
 import math
 from dataclasses import dataclass

@@ -132,13 +132,13 @@ LOAD_COLUMNS: tuple[Column[Measurement], ...] = (
     ),
     Column(
         "rows/s",
-        "rows that this simulation put through in a second",
+        "rows that this simulation put through per second",
         lambda each: each.rows_per_second,
         real_text,
         more_is_better=True,
     ),
 )
-"""How even the load is, and at what memory."""
+"""Columns about balance and memory."""
 
 
 def _queue(measurement: Measurement) -> QueueResult:
@@ -159,7 +159,7 @@ QUEUE_COLUMNS: tuple[Column[Measurement], ...] = (
     Column("p99 ms", "99 of 100 rows take no longer", lambda each: _queue(each).p99, real_text),
     Column(
         "throughput/s",
-        "rows that the workers finish in a second",
+        "rows that the workers finish per second",
         lambda each: 1000 * _queue(each).throughput,
         real_text,
         more_is_better=True,
@@ -172,7 +172,7 @@ QUEUE_COLUMNS: tuple[Column[Measurement], ...] = (
         more_is_better=None,
     ),
 )
-"""How long rows take, where they have costs."""
+"""Columns about completion times, where rows have costs."""
 
 
 def have_queues(measurements: Sequence[Measurement]) -> bool:

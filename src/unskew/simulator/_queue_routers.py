@@ -24,7 +24,7 @@ from unskew.sketches.count_min import columns_of
 from unskew.streams.base import Batch
 
 _LARGEST_CHUNK = 1 << 16
-_REPORTS_A_CHUNK = 64
+_REPORTS_PER_CHUNK = 64
 
 
 class Mail(NamedTuple):
@@ -74,7 +74,7 @@ class ClosedLoop:
         workers: Workers,
     ) -> None:
         """Assign and serve rows; write their completion times and their workers."""
-        chunk = min(_LARGEST_CHUNK, 2 * self._grouping.window * _REPORTS_A_CHUNK)
+        chunk = min(_LARGEST_CHUNK, 2 * self._grouping.window * _REPORTS_PER_CHUNK)
         for start in range(0, ids.size, chunk):
             self._make_room()
             part = slice(start, start + chunk)
@@ -96,7 +96,7 @@ class ClosedLoop:
 
     def _room(self, under_way: int) -> int:
         # A report takes two windows at least, of which a worker may have filled the most before.
-        return under_way + _REPORTS_A_CHUNK + self._grouping.workers
+        return under_way + _REPORTS_PER_CHUNK + self._grouping.workers
 
     def _make_room(self) -> None:
         waiting = np.isfinite(self._mail.report_times)
@@ -195,7 +195,7 @@ def _deliver_until(scheduler: SchedulerState, mail: Mail, time: float) -> None:
 
 
 class OpenRouter:
-    """Route batch by batch, then serve: for schemes that hear nothing from the workers."""
+    """Route batch by batch, then serve: for schemes without feedback from the workers."""
 
     def __init__(self, run: SimulationRun, queues: Queues) -> None:
         self._run = run

@@ -67,7 +67,7 @@ class Arrivals(NamedTuple):
 
 
 class Queues(NamedTuple):
-    """One queue a worker."""
+    """One queue per worker."""
 
     free: NDArray[np.float64]
     """When each worker has served all that it was given."""

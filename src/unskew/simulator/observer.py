@@ -83,7 +83,7 @@ class Observer:
         self._loads = LoadVector(workers)
         self._sum_of_imbalance = 0.0
         self._index = KeyIndex() if n_keys is None else None
-        # A row a key: how often it came, then one bit a worker.
+        # A row per key: how often it came, then one bit per worker.
         self._records: Ids = np.zeros((n_keys or 0, 1 + -(-workers // 64)), np.uint64)
         self._thinned_to = 1
         self._batches = 0

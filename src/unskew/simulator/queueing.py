@@ -56,7 +56,7 @@ def simulate_queue(
     ----------
     grouping
         The scheme; it stays as it is, the run works on copies. `ProactiveShuffle` is given its
-        feedback when the row that caused it ends, `FullKnowledge` is told costs and speeds, all
+        feedback when the row that caused it ends, `FullKnowledge` is given costs and speeds, all
         others see keys alone.
     stream
         A workload, or simply keys; rows without costs cost 1 each.
@@ -67,7 +67,7 @@ def simulate_queue(
     sources, learn, epoch, deal
         As for `simulate`; rows that a scheme learns from come before the first message arrives.
     weighted
-        Whether costs are the load: the scheme is told the cost of each row, and the placement is
+        Whether costs are the load: the scheme is given the cost of each row, and the placement is
         measured in it.
     mean_cost
         W̄, where known: saves reading the stream twice.

@@ -1,1 +1,1 @@
-"""Small summaries of large streams: one a file; update, estimate, merge."""
+"""Small summaries of large streams: one per file; update, estimate, merge."""

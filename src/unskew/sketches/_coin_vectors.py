@@ -32,7 +32,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-_ROWS_A_HASH = np.uint64(64)
+_ROWS_PER_HASH = np.uint64(64)
 _UNIT = 2.0**-53
 
 
@@ -114,7 +114,7 @@ def take_census(state: Vectors) -> Census:
 
 @inlined
 def _flips(block: np.uint64, flip: int, seed: np.uint64) -> np.uint64:
-    return mix((block * _ROWS_A_HASH + np.uint64(flip)) * _GOLDEN, seed)
+    return mix((block * _ROWS_PER_HASH + np.uint64(flip)) * _GOLDEN, seed)
 
 
 @compiled
@@ -131,7 +131,7 @@ def next_reaching(row: int | np.int64, threshold: int, seed: np.uint64) -> np.in
             first = 0
             while (heads >> np.uint64(first)) & _ONE == _ZERO:
                 first += 1
-            return np.int64(block * _ROWS_A_HASH) + np.int64(first)
+            return np.int64(block * _ROWS_PER_HASH) + np.int64(first)
         block += _ONE
         heads = _ALL
 

@@ -13,7 +13,7 @@ from unskew.hashing import Ids, Key, Keys, derive_seeds, identities, mix
 
 _ONE = np.uint64(1)
 _NEXT = np.uint64(0x9E3779B97F4A7C15)
-_WORD = np.uint64(6)  # 2⁶ bits a word
+_WORD = np.uint64(6)  # 2⁶ bits per word
 _IN_WORD = np.uint64(63)
 
 
@@ -27,7 +27,7 @@ class Bloom:
         are never denied either, but more and more others are wrongly claimed.
     false_positive_rate
         Share of absent keys that may be claimed, in (0, 1). Memory is about
-        1.5 · log2(2 / rate) to 3 · log2(2 / rate) bits a key of the capacity.
+        1.5 · log2(2 / rate) to 3 · log2(2 / rate) bits per key of the capacity.
     seed
         Picks the hash function; equal seeds give equal filters in every process.
 

@@ -79,7 +79,7 @@ class CostSketch:
         ids = identities(keys)
         measured = np.ascontiguousarray(costs, dtype=np.float64)
         if measured.shape != ids.shape:
-            expected, got = f"one number a key ({ids.size})", f"shape {measured.shape}"
+            expected, got = f"one number per key ({ids.size})", f"shape {measured.shape}"
             raise InvalidParameterError(type(self).__name__, "costs", expected, got)
         _add_many(self._cells, self._parameters, ids, measured)
 

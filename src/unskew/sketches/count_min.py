@@ -150,7 +150,7 @@ def check_precision(owner: str, epsilon: object, delta: object) -> tuple[float, 
 
 
 def weights_or_ones(owner: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """Return one finite weight >= 0 a key, or the empty array that stands for all ones."""
+    """Return one finite weight >= 0 per key, or the empty array that stands for all ones."""
     if weights is None:
         return UNIT_WEIGHTS
     return check_weights(owner, "weights", weights, size)

@@ -28,7 +28,7 @@ class HashCells:
     Parameters
     ----------
     n_cells
-        Number of cells, at least 1. Memory is 40 bytes a cell and never grows.
+        Number of cells, at least 1. Memory is 40 bytes per cell and never grows.
     member
         The member of the 2-universal family (`hashing.universal`) that maps an identity to its
         cell. Cells of a number n are stretches of those of any divisor of n.

@@ -36,7 +36,7 @@ class Counters(NamedTuple):
     """The state of a SpaceSaving sketch."""
 
     slots: NDArray[Any]
-    """A record a slot: id, error, and its place in the hash table."""
+    """A record per slot: id, error, and its place in the hash table."""
     counts: NDArray[np.float64]
     """The count of each slot."""
     first: NDArray[np.int32]

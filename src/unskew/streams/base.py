@@ -13,7 +13,7 @@ from unskew._validation import check_int
 from unskew.hashing import derive_seeds
 
 DEFAULT_BATCH = 1 << 16
-"""Rows a batch: few enough to stay in the processor's cache, enough to hide the call."""
+"""Rows per batch: few enough to stay in the processor's cache, enough to hide the call."""
 
 
 class Batch(NamedTuple):

@@ -22,7 +22,7 @@ def with_costs(
     *,
     seed: int | None = None,
 ) -> "CostsStream":
-    """Give every key an execution time, dealt at random and evenly [1].
+    """Give every key an execution time, assigned at random and evenly [1].
 
     There are ``values`` times, evenly spaced from ``minimum`` to ``maximum`` milliseconds. Each
     goes to the same number of keys (to within one), and all rows of a key cost the same.
@@ -81,8 +81,8 @@ class CostsStream(Stream):
     def spec(self) -> str:
         """The text that `parse_stream` makes the same stream of."""
         costs = f"costs={self.values},cost_min={self.minimum},cost_max={self.maximum}"
-        dealt = "" if self.cost_seed == self.seed else f",cost_seed={self.cost_seed}"
-        return f"{self.stream.spec},{costs}{dealt}"
+        seed = "" if self.cost_seed == self.seed else f",cost_seed={self.cost_seed}"
+        return f"{self.stream.spec},{costs}{seed}"
 
     @property
     def n_keys(self) -> int | None:

@@ -25,7 +25,7 @@ _COST_WORDS = {
     "maximum": "cost_max",
     "seed": "cost_seed",
 }
-"""What a spec calls the parameters of `with_costs`."""
+"""Words of a spec for the parameters of `with_costs`."""
 _FILE_OPTIONS = re.compile(r"(\w+=[^&]*(&\w+=[^&]*)*)?")
 
 _MARKUP = re.compile(r" \[\d\]|``")

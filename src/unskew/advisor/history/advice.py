@@ -159,17 +159,17 @@ def _for_rows(finding: Finding) -> Advice:
 
 
 def _for_costs(finding: Finding, cause: str) -> Advice:
-    """Advise where the numbers of rows do not explain the times, or are not told."""
+    """Advise where the numbers of rows do not explain the times, or are not known."""
     keys = finding.work.keys
-    told = "Rows do not explain it:" if cause == "costs" else "The log tells no rows. Perhaps"
+    doubt = "Rows do not explain it:" if cause == "costs" else "The log has no rows. Perhaps"
     if _GROUPS.intersection(finding.work.operators):
         code = (
             f'us.group_by(df, {_named(keys)}, workers={finding.workers}, weight="measured")'
             ".apply_in_arrow(function, schema)"
         )
-        return Advice(cause, f"{told} some keys take longer: weigh keys by measured time.", code)
+        return Advice(cause, f"{doubt} some keys take longer: weigh keys by measured time.", code)
     code = f"us.map_rows(df, function, schema, cost_by=…, workers={finding.workers})"
-    text = f"{told} some rows take longer: spread them by what they cost (or a machine was slow)."
+    text = f"{doubt} some rows take longer: spread them by what they cost (or a machine was slow)."
     return Advice(cause, text, code)
 
 

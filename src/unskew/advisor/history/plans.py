@@ -1,4 +1,4 @@
-"""What a stage of a SQL query does, and by which key its rows came: read from the plan.
+"""Read from the plan of a SQL query what a stage does, and by which key its rows came.
 
 Spark logs the plan as a tree whose nodes name their accumulators, and each finished task names the
 accumulators that it counted in. So a stage knows its nodes exactly, with adaptive execution too,

@@ -1,4 +1,4 @@
-"""What is reported of a stage."""
+"""Report on a stage: its time, its tasks, what it lost and what to do about it."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -156,7 +156,7 @@ def _no_tasks() -> TaskColumns:
 class StageTasks:
     """The finished tasks of a stage, and what is known of their work.
 
-    Forty bytes a task, and only while the stage runs.
+    Forty bytes per task, and only while the stage runs.
     """
 
     work: StageWork = field(default_factory=StageWork)
@@ -224,17 +224,17 @@ class Slots:
 
     def __init__(self) -> None:
         self._cores: dict[str, int] = {}
-        self._cores_a_task = 1
+        self._cores_per_task = 1
 
     @property
     def count(self) -> int:
         """The slots at this moment; 0 if the log names no executors."""
-        return sum(cores // self._cores_a_task for cores in self._cores.values())
+        return sum(cores // self._cores_per_task for cores in self._cores.values())
 
     def environment(self, event: Mapping[str, Any]) -> None:
         """Take in the settings."""
         cores = (event.get("Spark Properties") or {}).get("spark.task.cpus")
-        self._cores_a_task = max(1, int(number(cores)))
+        self._cores_per_task = max(1, int(number(cores)))
 
     def added(self, event: Mapping[str, Any]) -> None:
         """Take in an executor that came."""

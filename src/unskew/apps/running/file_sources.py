@@ -116,12 +116,12 @@ class Files(Source):
     ----------
     path
         The folder. Files are to be moved into it whole.
-    files_a_batch
+    files_per_batch
         How many files a micro-batch has at most; None for all that are there.
     """
 
     path: Path
-    files_a_batch: int | None = 1
+    files_per_batch: int | None = 1
     spec: str = field(default="files", init=False)
 
     def __post_init__(self) -> None:
@@ -151,8 +151,8 @@ class Files(Source):
         if kind in _COLUMNS:
             self._check_columns(kind, schema.fieldNames())
         reader = spark.readStream.format(kind).option("pathGlobFilter", self._pattern(kind))
-        if self.files_a_batch is not None:
-            reader = reader.option("maxFilesPerTrigger", self.files_a_batch)
+        if self.files_per_batch is not None:
+            reader = reader.option("maxFilesPerTrigger", self.files_per_batch)
         if kind == "parquet":
             return OpenedSource(reader.schema(schema).load(str(self.path)))
         if kind == "csv":

@@ -113,7 +113,7 @@ class QueryFollower:
     asked_to_stop
         Set by whoever wants the query to end after the running micro-batch.
     on_batch
-        Told of every micro-batch.
+        Called with every micro-batch.
     """
 
     query: StreamingQuery

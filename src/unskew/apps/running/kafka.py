@@ -110,17 +110,17 @@ def package_settings(packages: tuple[str, ...]) -> dict[str, str]:
     """Return the settings of a session that loads packages, from where the user's Ivy has them."""
     if not packages:
         return {}
-    told = os.environ.get(CONNECTOR, "")
-    if told.endswith(".jar"):
-        return {"spark.jars": _checked_jars(told)}
+    given = os.environ.get(CONNECTOR, "")
+    if given.endswith(".jar"):
+        return {"spark.jars": _checked_jars(given)}
     settings = {"spark.jars.packages": ",".join(sorted(set(packages)))}
     ivy = os.environ.get(_IVY)
     return {**settings, "spark.jars.ivySettings": ivy} if ivy else settings
 
 
-def _checked_jars(told: str) -> str:
+def _checked_jars(given: str) -> str:
     """Return the paths of jars if they are all there: Spark would go on without them."""
-    for path in told.split(","):
+    for path in given.split(","):
         if "://" not in path and not Path(path).is_file():
             raise InvalidParameterError("unskew", CONNECTOR, "paths of jars that exist", path)
-    return told
+    return given

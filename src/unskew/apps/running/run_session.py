@@ -19,8 +19,8 @@ def run_session(
     Parameters
     ----------
     master
-        Where to run. By default this machine: a thread a worker if rows only wait, since that
-        needs no processor, and else a thread a processor.
+        Where to run. By default this machine: a thread per worker if rows only wait, since that
+        needs no processor, and else a thread per processor.
     workers
         How many workers there are.
     waits

@@ -78,7 +78,7 @@ def _refused_checkpoint(folder: Path, said: str) -> UnskewError:
 
 
 class _RunControl(NamedTuple):
-    """Who may end a run, and who is told of it."""
+    """Whether the run is to end, and whom to notify of micro-batches."""
 
     asked_to_stop: threading.Event
     on_batch: OnBatch
@@ -161,9 +161,9 @@ class ApplicationRun:
         asked_to_stop
             Set it to end after the running micro-batch.
         on_start
-            Told the label of each grouping before it runs.
+            Called with the label of each grouping before it runs.
         on_batch
-            Told of every micro-batch.
+            Called with every micro-batch.
         listener
             Who hears of micro-batches, where several runs share one; by default one of its own.
         """
@@ -171,12 +171,12 @@ class ApplicationRun:
         self.source.check_on(spark)
         self.sink.check_on(spark)
         done: list[GroupingRun] = []
-        with BatchListener(spark) if listener is None else nullcontext(listener) as heard:
+        with BatchListener(spark) if listener is None else nullcontext(listener) as listening:
             for label in self.groupings:
                 if control.asked_to_stop.is_set():
                     break
                 on_start(label)
-                batches = self._run_one(spark, label, heard, control, first=not done)
+                batches = self._run_one(spark, label, listening, control, first=not done)
                 said = self.sink.summary(spark, label)
                 done.append(GroupingRun(label, batches, self.warm_up, [said] if said else []))
         return done

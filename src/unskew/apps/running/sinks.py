@@ -1,4 +1,4 @@
-"""Where results go."""
+"""Sinks: write the results of a run to nowhere, the console, memory, Parquet or Kafka."""
 
 import tempfile
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ class ParquetSink(Sink):
         check_folder("--sink", self.path)
 
     def writer(self, results: DataFrame, application: Application, label: str) -> DataStreamWriter:
-        """Return what overwrites a folder a micro-batch."""
+        """Return what overwrites a folder in every micro-batch."""
         base = self.path / file_name(label)
 
         def write(rows: DataFrame, batch: int) -> None:

@@ -23,14 +23,14 @@ from unskew.errors import InvalidParameterError
 
 _FIRST_MS = 946_684_800_000  # the year 2000
 _ARRIVALS = "unskew_arrivals"
-SOURCE_FORMS = "built-in, rate:ROWS_A_SECOND, files:DIR or kafka:TOPIC@HOST:PORT"
+SOURCE_FORMS = "built-in, rate:ROWS_PER_SECOND, files:DIR or kafka:TOPIC@HOST:PORT"
 _BATCH_ROWS = 20_000
 _RATE = 10_000
 
 
 @dataclass
 class Generated(Source):
-    """So many rows a second, in micro-batches of so many seconds.
+    """So many rows per second, in micro-batches of so many seconds.
 
     Every micro-batch has the same rows whenever it is run, so groupings can be compared; a
     grouping that cannot keep up with the rate falls behind, and its rows wait.
@@ -38,7 +38,7 @@ class Generated(Source):
     Parameters
     ----------
     rate
-        Rows a second.
+        Rows per second.
     period
         Seconds of a micro-batch.
     max_batches
@@ -47,7 +47,7 @@ class Generated(Source):
     Examples
     --------
     >>> source = Generated(1000, period=2.0)
-    >>> source.rows_a_batch
+    >>> source.rows_per_batch
     2000
     """
 
@@ -61,7 +61,7 @@ class Generated(Source):
         self.spec = f"rate:{self.rate}"
 
     @property
-    def rows_a_batch(self) -> int:
+    def rows_per_batch(self) -> int:
         """Rows of a micro-batch."""
         return max(1, round(self.rate * self.period))
 
@@ -69,14 +69,14 @@ class Generated(Source):
         """Let Spark number the rows and the application make them up."""
         reader = (
             spark.readStream.format("rate-micro-batch")
-            .option("rowsPerBatch", self.rows_a_batch)
+            .option("rowsPerBatch", self.rows_per_batch)
             .option("startTimestamp", _FIRST_MS)
             .option("advanceMillisPerBatch", max(1, round(1000 * self.period)))
             .option("numPartitions", spark.sparkContext.defaultParallelism)
         )
         numbers = reader.load()
         if self.max_batches is not None:  # one more may begin before the query is stopped
-            numbers = numbers.where(sf.col("value") < self.max_batches * self.rows_a_batch)
+            numbers = numbers.where(sf.col("value") < self.max_batches * self.rows_per_batch)
         return OpenedSource(application.drawn(numbers))
 
     def arrivals(self, batch: SourceBatch) -> ArrivalTimes:
@@ -159,7 +159,7 @@ class BatchSizes:
 def parse_source(text: str, portions: BatchSizes) -> Source:
     """Return the source that a text such as ``files:DIR`` stands for.
 
-    >>> parse_source("rate:500", BatchSizes(None, 2.0, None, Path())).rows_a_batch
+    >>> parse_source("rate:500", BatchSizes(None, 2.0, None, Path())).rows_per_batch
     1000
     >>> parse_source("paper", BatchSizes(None, None, None, Path()))
     Traceback (most recent call last):

@@ -2,7 +2,7 @@ import { make, byId, keepChildren } from "./dom.js";
 import { count, compact, real, percent, seconds, clock } from "./format.js";
 
 const FACTS = [
-  ["rows a second", "rows_per_second", (frame) => compact(frame.rows_per_second)],
+  ["rows per second", "rows_per_second", (frame) => compact(frame.rows_per_second)],
   ["micro-batch", "seconds", (frame) => seconds(frame.seconds)],
   ["latency p95", "latency", (frame) => seconds(frame.latency?.[1])],
   ["σ", "sigma", (frame) => percent(frame.sigma)],
