@@ -10,10 +10,10 @@ from typing import Any
 
 import typer
 from rich.markup import escape
-from unskew.cli._terminal import ProgressDisplay, console, new_table
 
 from unskew._validation import check_choice, check_int
 from unskew.cli._interrupts import Interrupt, noting_interrupts
+from unskew.cli._terminal import ProgressDisplay, console, new_table
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew_papers import results, running
 from unskew_papers.engines.calibration import calibration_in
@@ -135,7 +135,7 @@ class _Runner:
 
     request: Request
     pool: Executor | None
-    display: Display
+    display: ProgressDisplay
 
     def run(
         self, experiments: Sequence[Experiment], check: Callable[[], None]
@@ -180,7 +180,6 @@ def _prepare(experiments: Sequence[Experiment], request: Request) -> int:
 def write_report(path: Path, out: Path, arguments: Sequence[str]) -> None:
     """Write the page about all that is in the results folder."""
     from unskew.reports.page import write_page
-
     from unskew_papers.report import render_markdown, render_page
 
     summaries = results.read_all(out)

@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from unskew.reports.page import write_page
-
 from unskew import __version__
+from unskew.reports.page import write_page
 from unskew_papers.experiment import SIZES, SPARK, Experiment, Parameters
 from unskew_papers.registry import all_experiments
 from unskew_papers.rows import Rows

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from unskew.reports.page import write_page
 
 from unskew import __version__
 from unskew.hashing import Ids
+from unskew.reports.page import write_page
 from unskew_papers.engines.spark_jobs import SLOTS, merged, worked
 
 if TYPE_CHECKING:

@@ -72,6 +72,7 @@ def count_stream_on_spark(
         A spec that `unskew.spark.balance_stream` takes, or one that learns nothing.
     """
     from unskew.spark import balance, balance_stream
+    from unskew.spark.routing.schemes import learning_on_streams
 
     learns = scheme.partition(":")[0] in learning_on_streams()
 

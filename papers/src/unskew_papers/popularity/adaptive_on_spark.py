@@ -50,15 +50,15 @@ def _predicting(
     batches: Sequence[Ids], scheme: str, milliseconds: float, seed: int
 ) -> list[JobResult]:
     """Run a job a micro-batch; the predictor sees its rows and tells the next one what is hot."""
-    from unskew.spark import balance
     from unskew.groupings.plan import shuffling_plan
+    from unskew.spark import balance
 
     predictor = make_grouping(scheme, SLOTS, seed=seed)
     if not isinstance(predictor, Popularity):
         raise TypeError(f"{scheme} predicts nothing")
     jobs = []
     for keys in batches:
-        plan = shuffling_plan(predictor, predictor.hot_ids())
+        plan = shuffling_plan(predictor.workers, predictor.hot_ids())
         job = counted(balance(frame(keys), "key", SLOTS, plan=plan, seed=seed), milliseconds)
         started = time.perf_counter()
         found = job.toArrow()
