@@ -1,5 +1,6 @@
 """Compiled loops on disk: what processes that compile at the same time may leave there."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,22 @@ def test_what_was_wrong_on_disk_is_mended() -> None:
     second: Any = compiled(total)
     assert (second(WHOLE), second(BROKEN)) == (7, 0.75)
     assert sum(second.stats.cache_hits.values()) == 2
+
+
+def test_an_index_that_names_a_module_of_another_release_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    first: Any = compiled(total)
+    first(WHOLE)
+    (index,) = tmp_path.rglob("*.nbi")
+    with index.open("rb") as file:
+        known = pickle.load(file)
+    # As Numba writes it: its version, and then what it knows, which names a module that is gone.
+    gone = b"cunskew.sketches._gone\nTable\n."
+    index.write_bytes(pickle.dumps(known) + gone)
+    again: Any = compiled(total)
+    assert again(WHOLE) == 7
+    third: Any = compiled(total)
+    assert third(WHOLE) == 7
+    assert sum(third.stats.cache_hits.values()) == 1

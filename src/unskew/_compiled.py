@@ -31,7 +31,7 @@ def _kept_on_disk(dispatcher: Any) -> Any:
 
 
 class _CheckedCache(FunctionCache):
-    """Numba's files on disk, but never the code for other types than those that are asked for.
+    """Numba's files on disk, but never code for other types, and never an error for a stale file.
 
     Numba numbers the files of a function as it finds them. Two processes that compile it for
     different types at the same time may give one number to both: the index then names the types of
@@ -41,6 +41,10 @@ class _CheckedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for the types ``sig``, None if that is not to be had."""
         load = super().load_overload
-        found = load(sig, target_context)  # type: ignore[no-untyped-call] # Numba's own
+        try:
+            found = load(sig, target_context)  # type: ignore[no-untyped-call] # Numba's own
+        except Exception:  # left by a release that had other modules, or cut by a full disk
+            self.flush()  # type: ignore[no-untyped-call] # Numba's own
+            return None
         wanted, _ = normalize_signature(sig)
         return found if found is not None and found.signature.args == tuple(wanted) else None

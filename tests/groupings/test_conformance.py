@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unskew.errors import InvalidKeyError, InvalidParameterError
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
-from unskew.groupings.registry import GROUPINGS, default_parameters, make_grouping
+from unskew.groupings.registry import GROUPINGS, default_parameters, grouping_class, make_grouping
 from unskew.hashing import derive_seeds
 
 NAMES = sorted(GROUPINGS)
@@ -35,9 +35,6 @@ SPECS = [
     "dynamic-key:rate=50",
     "auto:work=atomic",
 ]
-
-# Schemes whose memory grows with the keys; their docstrings say why.
-UNBOUNDED = {"potc", "on-greedy", "off-greedy", "optimal"}
 
 
 def zipf_keys(size: int, *, seed: int = 0, keys: int = 500) -> NDArray[np.int64]:
@@ -151,7 +148,7 @@ def test_inputs_are_left_untouched(spec: str) -> None:
 
 
 def test_memory_does_not_grow_with_the_stream(spec: str) -> None:
-    if spec.partition(":")[0] in UNBOUNDED:
+    if grouping_class(spec.partition(":")[0]).memory_grows:
         pytest.skip("its memory grows with the keys: that is the scheme, as its docstring says")
     grouping = ready(spec, 8)
     sizes = []

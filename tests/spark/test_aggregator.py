@@ -112,12 +112,12 @@ class _Distance(_Sum):
 
 
 class _CountsBatches(_Sum):
-    def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002 (the contract)
+    def update(self, state: State, batch: pa.RecordBatch) -> State:
         return (state[0] + 1,)
 
 
 class _Overwrites(_Sum):
-    def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002 (the contract)
+    def update(self, state: State, batch: pa.RecordBatch) -> State:
         return (sum(batch["x"].to_pylist()),)
 
 
@@ -249,7 +249,7 @@ def test_memory_is_let_go_when_there_are_many_keys(monkeypatch: pytest.MonkeyPat
 
 def test_a_state_that_does_not_fit_its_schema_is_named() -> None:
     class Wrong(_Sum):
-        def update(self, state: State, batch: pa.RecordBatch) -> State:  # noqa: ARG002 (the contract)
+        def update(self, state: State, batch: pa.RecordBatch) -> State:
             return ("many",)
 
     state = pa.field("s", pa.struct(list(Wrong.state_schema)))

@@ -12,8 +12,8 @@ from unskew._validation import check_choice, check_int, check_real
 from unskew.advisor.drawing import MOST_ROWS, draw_stream
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import InvalidParameterError
-from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
-from unskew.groupings.registry import GROUPINGS, make_grouping
+from unskew.groupings.base import Grouping, LearnedGrouping
+from unskew.groupings.registry import make_grouping, schemes_to_compare
 from unskew.simulator.loads import simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams.base import Stream
@@ -35,8 +35,8 @@ LEARNED_ROWS = 200_000
 """Rows of the sample that a batch learns from, at least; as many as `unskew.spark` takes."""
 LEARNED_ROWS_PER_WORKER = 8_000
 
-WHOLE_WRAP = "wrap:max_replicas=1"
-"""The form of wrap that cuts no key, predicted beside the registry's."""
+PLAIN = "key"
+"""Plain hashing by key: what Spark does by itself."""
 
 
 def check_work(owner: str, parameter: str, work: object) -> str:
@@ -202,10 +202,8 @@ def all_schemes(workers: int, *, costs: bool, seed: int = 0) -> dict[str, Groupi
     False
     """
     schemes: dict[str, Grouping] = {}
-    for name in [*GROUPINGS, WHOLE_WRAP]:
-        if name == "auto":  # it only chooses among the others
-            continue
-        if not costs and name in GROUPINGS and GROUPINGS[name].needs_costs:
+    for name, scheme in schemes_to_compare().items():
+        if scheme.needs_costs and not costs:
             continue
         try:
             schemes[name] = make_grouping(name, workers, seed=seed)
@@ -220,29 +218,17 @@ def drawback_of(scheme: Grouping, work: str) -> str:
     >>> drawback_of(make_grouping("partial-key", 4), "atomic")
     'splits keys'
     """
-    if isinstance(scheme, OfflineGrouping):
-        return "knows all rows beforehand"
-    if scheme.name in _NOT_TO_RECOMMEND:
-        return _NOT_TO_RECOMMEND[scheme.name]
+    if scheme.drawback:
+        return scheme.drawback
     if work == ATOMIC and scheme.splits_keys:
         return "splits keys"
     if work != STATELESS and scheme.needs_costs:
         return "only for rows that are worked on by themselves"
-    if work == STATELESS and scheme.name not in ("key", "shuffle", "proactive-shuffle"):
+    if work == STATELESS and scheme.groups_keys and scheme.name != PLAIN:
         return "groups by key, which the work does not ask for"
-    if work == BUILTIN and scheme.name != "key":
+    if work == BUILTIN and scheme.name != PLAIN:
         return "Spark combines rows before the shuffle anyway"
     return ""
-
-
-_NOT_TO_RECOMMEND = {
-    "single": "uses one worker",
-    "potc": "needs one place through which all rows go",
-    "on-greedy": "needs one place through which all rows go",
-    "full-knowledge": "knows all costs beforehand",
-    "modulo": "hashes nothing: keys with a common divisor pile up",
-    "universal": "hashes like key, with other luck",
-}
 
 
 def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:

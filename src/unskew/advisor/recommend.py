@@ -7,11 +7,10 @@ from typing import Any
 from unskew.advisor.predict import ATOMIC, BUILTIN, MERGE, STATELESS, Prediction, check_work
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import InvalidParameterError
+from unskew.groupings.auto import WORTHWHILE
 
 _MUCH_DRIFT = 0.1
 _LITTLE_SPREAD = 0.05
-HARMLESS = 0.05
-"""A job that would become faster by no more than this is best left alone."""
 ABOUT_AS_FAST = 0.05
 """Of schemes that differ in time by no more than this, the one with the least memory is taken."""
 
@@ -210,7 +209,7 @@ def recommend(
     plain = _named(predictions, "key")
     best = _best(predictions, plain, work)
     time_won = 1.0 - best.job_time_ratio / plain.job_time_ratio
-    chosen = plain if work == BUILTIN or time_won <= HARMLESS else best
+    chosen = plain if work == BUILTIN or time_won <= WORTHWHILE else best
     grouping = None if chosen is plain else chosen.grouping
     return Recommendation(
         grouping=grouping,

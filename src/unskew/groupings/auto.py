@@ -1,6 +1,6 @@
 """Auto: look at the stream, choose plain hashing or `Wrap`, and let no worker get far ahead."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -117,6 +117,7 @@ class Auto(Wrap):
 
     name: ClassVar[str] = "auto"
     chooses: ClassVar[bool] = True
+    variants: ClassVar[Sequence[str]] = ()
     spark_requires: ClassVar[Mapping[str, Any]] = {"excess": _EXCESS}
     candidates_for: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "merge": ("wrap",),

@@ -3,7 +3,7 @@
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -67,6 +67,8 @@ class Grouping(ABC):
     """Whether it keeps the rows of a key together as far as it can, for work that goes by key."""
     drawback: ClassVar[str] = ""
     """Why nobody should use it in earnest, in a few words; empty where it may be recommended."""
+    variants: ClassVar[Sequence[str]] = ()
+    """Parameters, as in a spec, with which it is worth considering besides its defaults."""
     chooses: ClassVar[bool] = False
     """Whether it only chooses among other schemes."""
     spark: ClassVar[SparkMode | None] = None

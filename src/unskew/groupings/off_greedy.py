@@ -34,6 +34,7 @@ class OffGreedy(OfflineGrouping):
     name: ClassVar[str] = "off-greedy"
     paper: ClassVar[str] = "baseline (Nasir et al. 2015)"
     splits_keys: bool = False
+    memory_grows: ClassVar[bool] = True
 
     def __init__(self, workers: int, *, seed: int = 0) -> None:
         super().__init__(workers, seed=seed)

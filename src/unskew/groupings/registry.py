@@ -107,6 +107,20 @@ def make_grouping(
     return scheme(workers, **{"seed": seed, **(defaults or {}), **given})
 
 
+def schemes_to_compare() -> dict[str, type[Grouping]]:
+    """Return every scheme but those that only choose among the others, by spec, with variants.
+
+    >>> [spec for spec in schemes_to_compare() if spec.startswith("wrap")]
+    ['wrap', 'wrap:max_replicas=1']
+    """
+    return {
+        spec: scheme
+        for name, scheme in GROUPINGS.items()
+        if not scheme.chooses
+        for spec in (name, *(f"{name}:{variant}" for variant in scheme.variants))
+    }
+
+
 def _problem(scheme: type[Grouping]) -> str:
     """Say what is wrong with a class, or nothing."""
     missing = [one for one in ("name", "paper", "splits_keys") if not hasattr(scheme, one)]

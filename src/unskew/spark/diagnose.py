@@ -17,16 +17,15 @@ from unskew.advisor.diagnosis import diagnose as diagnose_profile
 from unskew.advisor.drift import HOT_KEYS, WINDOWS, Drift, drift_between
 from unskew.advisor.drift import DriftWindow as Stretch
 from unskew.advisor.key_counts import KeyCounts
-from unskew.advisor.predict import MERGE, WHOLE_WRAP, check_work
+from unskew.advisor.predict import MERGE, check_work
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
-from unskew.groupings.registry import make_grouping
+from unskew.groupings.registry import make_grouping, schemes_to_compare
 from unskew.hashing import identities
 from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
 from unskew.spark.columns import By, check_by, free_names, identity, quoted
 from unskew.spark.routing.learning import WAYS, sample_size
-from unskew.spark.routing.schemes import runnable
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +122,9 @@ def diagnose(
 def _schemes(workers: int, seed: int) -> dict[str, Grouping]:
     """Return the schemes that run on Spark, as far as they can be made for so many workers."""
     made: dict[str, Grouping] = {}
-    for name in (*runnable(), WHOLE_WRAP):
+    for name, scheme in schemes_to_compare().items():
+        if scheme.spark not in ("plan", "round-robin", "online"):
+            continue
         try:
             made[name] = make_grouping(name, workers, seed=seed)
         except InvalidParameterError:  # it needs more workers than there are

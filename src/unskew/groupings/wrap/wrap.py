@@ -111,6 +111,7 @@ class Wrap(PlannedGrouping):
     splits_keys: bool = True
     spark: ClassVar[SparkMode | None] = "plan"
     learns_on_streams: ClassVar[bool] = True
+    variants: ClassVar[Sequence[str]] = ("max_replicas=1",)
     takes_weights: ClassVar[bool] = True
 
     @classmethod

@@ -1,0 +1,175 @@
+"""A grouping is one file: the two below are defined and registered here, and run everywhere."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.groupings import test_conformance
+from typer.testing import CliRunner
+
+import unskew
+import unskew.spark as us
+from unskew import GROUPINGS, Grouping, Plan, PlannedGrouping, register, simulate, zipf
+from unskew.cli.main import app
+from unskew.errors import InvalidGroupingError
+from unskew.groupings.base import SparkMode, Weights, Workers
+from unskew.groupings.plan import hashing_plan
+from unskew.hashing import Ids
+from unskew.scheduling import Loads
+from unskew.sketches.space_saving import SpaceSaving
+
+# Spark's Python workers cannot import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+WORKERS = 4
+
+
+class Neighbours(Grouping):
+    """Send rows of a key to its hash worker and the next one, alternately."""
+
+    name: ClassVar[str] = "neighbours"
+    paper: ClassVar[str] = "a test"
+    splits_keys: bool = True
+    spark: ClassVar[SparkMode | None] = "online"
+
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, seed=seed)
+        self._rows = 0
+
+    def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
+        turns = (self._rows + np.arange(ids.size)) % 2
+        self._rows += ids.size
+        out[:] = (ids % np.uint64(self.workers) + turns.astype(np.uint64)) % np.uint64(self.workers)
+
+    def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
+        first = int(key_id % np.uint64(self.workers))
+        return tuple(sorted({first, (first + 1) % self.workers}))
+
+
+class Backwards(PlannedGrouping):
+    """Hash keys, and number the workers from the last to the first."""
+
+    name: ClassVar[str] = "backwards"
+    paper: ClassVar[str] = "a test"
+    splits_keys: bool = False
+    spark: ClassVar[SparkMode | None] = "plan"
+    learns_on_streams: ClassVar[bool] = True
+
+    def __init__(self, workers: int, *, seed: int = 0) -> None:
+        super().__init__(workers, n_slots=workers, n_counters=8, seed=seed)
+
+    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+        plan = hashing_plan(self.workers, self.plan.slot_member, self.workers)
+        plan.slot_workers[:] = plan.slot_workers[::-1].copy()
+        return plan
+
+
+SCHEMES: list[type[Grouping]] = [Neighbours, Backwards]
+NAMES = [scheme.name for scheme in SCHEMES]
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    for scheme in SCHEMES:
+        register(scheme)
+    yield
+    for scheme in SCHEMES:
+        del GROUPINGS[scheme.name]
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> DataFrame:
+    return spark.range(4_000).select((sf.col("id") * sf.col("id") % 37).alias("user"), "id")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_it_is_simulated(scheme: type[Grouping]) -> None:
+    result = simulate(scheme(WORKERS), zipf(keys=100, exponent=1.0, rows=10_000), sources=3)
+    assert sum(result.loads) == result.rows
+    assert getattr(unskew, scheme.__name__) is scheme
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("command", ["compare", "diagnose", "groupings"])
+def test_the_command_line_knows_it(name: str, command: str, tmp_path: Any) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("user\n" + "\n".join(str(number * number % 37) for number in range(999)))
+    arguments = {
+        "compare": ["compare", "--workers", "4", "--stream", "zipf:rows=10k,keys=100", "--json"],
+        "diagnose": ["diagnose", str(data), "--by", "user", "--workers", "4", "--json"],
+        "groupings": ["groupings", "--json"],
+    }
+    found = CliRunner().invoke(app, arguments[command])
+    assert found.exit_code == 0, found.output
+    assert name in found.output
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", NAMES)
+def test_spark_places_rows_by_it_and_results_are_exact(rows: DataFrame, name: str) -> None:
+    placed = us.balance(rows, "user", WORKERS, grouping=name)
+    assert placed.count() == rows.count()
+    assert placed.rdd.getNumPartitions() == WORKERS
+    expected = sorted(map(tuple, rows.groupBy("user").agg(sf.sum("id")).collect()))
+    grouped = us.group_by(rows, "user", workers=WORKERS, grouping=name)
+    assert sorted(map(tuple, grouped.agg(sf.sum("id")).collect())) == expected
+
+
+@pytest.mark.spark
+def test_a_plan_of_it_is_followed(rows: DataFrame) -> None:
+    plan = us.plan(rows, "user", WORKERS, grouping="backwards")
+    assert plan.slot_workers.tolist() == [3, 2, 1, 0]
+    hashed = us.plan(rows, "user", WORKERS, grouping="key")
+    pairs = [
+        us.balance(rows, "user", WORKERS, plan=one).select("id", sf.spark_partition_id().alias("w"))
+        for one in (plan, hashed)
+    ]
+    first, second = (dict(map(tuple, placed.collect())) for placed in pairs)
+    assert all(first[row] == WORKERS - 1 - worker for row, worker in second.items())
+
+
+LAWS = [
+    law
+    for name, law in vars(test_conformance).items()
+    if name.startswith("test_")
+    and law.__code__.co_varnames[:1] == ("spec",)
+    and law.__code__.co_argcount == 1
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_it_conforms(name: str, law: Any) -> None:
+    law(name)
+
+
+def made(**declared: Any) -> type[Grouping]:
+    body = {"name": "made", "paper": "a test", "splits_keys": False, **declared}
+    routing = {"_route": Neighbours._route, "_candidates": Neighbours._candidates}
+    return type("Made", (Grouping,), {**routing, **body})
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ({"spark": "plan"}, "makes no plan"),
+        ({"spark": "natively"}, "declares spark = 'natively'"),
+        ({"spark": "online", "learns_on_streams": True}, "makes no plan from counts"),
+        ({"takes_weights": True}, "does not run there"),
+        ({"name": "wrap"}, "as Wrap is already"),
+        ({"_route": Grouping._route}, "does not write _route"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_whoever_declares_what_it_cannot_do_is_refused(
+    declared: dict[str, Any], problem: str
+) -> None:
+    before = dict(GROUPINGS)
+    with pytest.raises(InvalidGroupingError, match=problem):
+        register(made(**declared))
+    assert before == GROUPINGS
