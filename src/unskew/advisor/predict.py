@@ -175,7 +175,7 @@ def predict(
             if on_progress:
                 on_progress(label, rows)
 
-        ready = _taught(scheme, stream, seed) if batch else scheme
+        ready = _with_plan(scheme, stream, seed) if batch else scheme
         loads, memory, keys = _run(ready, stream, sources, done)
         replication = metrics.replication(memory, keys)
         # A scheme that learns is measured on the rest: bring all to the whole stream.
@@ -245,7 +245,7 @@ _NOT_TO_RECOMMEND = {
 }
 
 
-def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
+def _with_plan(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
     """Return the scheme with a plan from a sample of all rows, if it is one that learns."""
     if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
         return scheme

@@ -44,7 +44,7 @@ Deal: TypeAlias = Annotated[
     str,
     typer.Option(
         "--deal",
-        help="Who sends a row: sources round-robin ('turn'), or always the same source for a 'key'.",
+        help="Who sends a row: all sources round-robin ('turn'), or one source per 'key'.",
         metavar="turn|key",
         rich_help_panel=_RUN,
     ),
