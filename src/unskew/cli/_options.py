@@ -44,7 +44,7 @@ Deal: TypeAlias = Annotated[
     str,
     typer.Option(
         "--deal",
-        help="Who sends a row: all sources round-robin ('turn'), or one source per 'key'.",
+        help="Who sends a row: sources round-robin ('turn'), or one source for each 'key'.",
         metavar="turn|key",
         rich_help_panel=_RUN,
     ),
