@@ -162,7 +162,6 @@ def test_data_that_cannot_be_read_are_refused_in_a_line(capsys: Capture, tmp_pat
         ([STREAM, "-s", "0"], ["--sources", "0"]),
         ([STREAM, "--work", "magic"], ["--work", "atomic", "magic"]),
         ([STREAM, "--sample", "0"], ["--sample", "0"]),
-        ([STREAM, "--sample", "9", "--whole"], ["--whole", "--sample"]),
         ([STREAM, "--cost-per-row", "-1"], ["--cost-per-row", "-1"]),
         ([STREAM, "--by", "user"], ["--by", "user"]),
         ([STREAM, "--report", "/no/such/place.html"], ["/no/such/place.html"]),

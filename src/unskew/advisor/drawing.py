@@ -48,18 +48,18 @@ def draw_stream(
     factor = min(1.0, most / profile.rows)
     tail_ids, tail_rows = _tail(profile, chance)
     ids = np.concatenate([profile.counts.ids, tail_ids])
-    windows, steady = _seen(profile, chance)
+    windows, steady = _drifting_and_steady(profile, chance)
     spread = chance.permutation(_repeated(factor * np.concatenate([steady, tail_rows]), chance))
     parts = []
     for rows, (places, drifting) in zip(np.array_split(spread, len(windows)), windows, strict=True):
         own = places[_repeated(factor * drifting, chance)]
         parts.append(chance.permutation(np.concatenate([rows, own])))
-    places = _opened(np.concatenate(parts), profile, factor)
+    places = _with_real_opening(np.concatenate(parts), profile, factor)
     costs = _costs(profile, ids.size)
     return from_keys(ids[places], None if costs is None else costs[places])
 
 
-def _seen(
+def _drifting_and_steady(
     profile: KeyProfile, chance: np.random.Generator
 ) -> tuple[list[tuple[Places, Numbers]], Numbers]:
     """Return drifting keys and their rows for each window, and the rows of all that are steady.
@@ -162,7 +162,7 @@ def _repeated(rows: Numbers, chance: np.random.Generator) -> Places:
     return np.repeat(np.arange(rows.size, dtype=np.int32), whole)
 
 
-def _opened(places: Places, profile: KeyProfile, factor: float) -> Places:
+def _with_real_opening(places: Places, profile: KeyProfile, factor: float) -> Places:
     """Let the stream begin as the real one did, if it is drawn in full length."""
     table = profile.counts
     found = np.minimum(np.searchsorted(table.ids, profile.opening), table.ids.size - 1)

@@ -175,7 +175,7 @@ def predict(
             if on_progress:
                 on_progress(label, rows)
 
-        ready = _taught(scheme, stream, seed) if batch else scheme
+        ready = _with_plan(scheme, stream, seed) if batch else scheme
         loads, memory, keys = _run(ready, stream, sources, done)
         replication = metrics.replication(memory, keys)
         # A scheme that learns is measured on the rest: bring all to the whole stream.
@@ -231,7 +231,21 @@ def drawback_of(scheme: Grouping, work: str) -> str:
     return ""
 
 
+<<<<<<< HEAD
 def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
+=======
+_NOT_TO_RECOMMEND = {
+    "single": "uses one worker",
+    "potc": "needs one place through which all rows go",
+    "on-greedy": "needs one place through which all rows go",
+    "full-knowledge": "knows all costs beforehand",
+    "modulo": "hashes nothing: keys with a common divisor pile up",
+    "universal": "hashes like key, with other luck",
+}
+
+
+def _with_plan(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
+>>>>>>> rest
     """Return the scheme with a plan from a sample of all rows, if it is one that learns."""
     if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
         return scheme

@@ -159,7 +159,7 @@ def _folder(package: str) -> Path:
     return Path(found.origin).parent
 
 
-def uniform(number: Column | str, seed: int) -> Column:
+def uniform_draw(number: Column | str, seed: int) -> Column:
     """Return a double in [0, 1) for each number, always the same; other seeds, other draws."""
     bits = sf.shiftrightunsigned(sf.xxhash64(number, sf.lit(seed)), 11)
     return bits.cast("double") * sf.lit(2.0**-53)
@@ -173,6 +173,6 @@ def zipf_rank(number: Column | str, seed: int, *, keys: int, exponent: float) ->
     """
     power = 1.0 - exponent
     least = float(keys + 1) ** power
-    cut = sf.lit(1.0) - uniform(number, seed) * sf.lit(1.0 - least)
+    cut = sf.lit(1.0) - uniform_draw(number, seed) * sf.lit(1.0 - least)
     rank = sf.floor(sf.pow(cut, sf.lit(1.0 / power))) - 1
     return sf.least(sf.greatest(rank, sf.lit(0)), sf.lit(keys - 1)).cast("bigint")

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from unskew._validation import check_int
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
-from unskew.apps.data import uniform
+from unskew.apps.data import uniform_draw
 from unskew.errors import InvalidParameterError
 
 FEATURES = ("month", "weekday", "hour", "distance", "air_time", "departure_delay")
@@ -125,7 +125,7 @@ class DecisionTree(KeyedApplication):
     def drawn(self, numbers: DataFrame) -> DataFrame:
         """Return made-up rows of small whole numbers, late where the last is high."""
         values = {
-            name: sf.floor(uniform("value", seed) * 50).cast("double")
+            name: sf.floor(uniform_draw("value", seed) * 50).cast("double")
             for seed, name in enumerate(FEATURES)
         }
         late = values[FEATURES[-1]] + values[FEATURES[0]] / 10 > 40

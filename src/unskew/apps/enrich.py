@@ -104,10 +104,10 @@ _NAMES = ["id", "mention", "kind", "known_since"]
 _TYPES = [pa.int64(), pa.string(), pa.string(), pa.int32()]
 
 
-def kind_of(mention: str | None) -> str:
+def kind_of_mention(mention: str | None) -> str:
     """Return the class of a mention: a tenth are media, three tenths politicians.
 
-    >>> kind_of(None)
+    >>> kind_of_mention(None)
     'other'
     """
     return "other" if mention is None else _TENTHS[zlib.crc32(mention.encode()) % len(_TENTHS)]
@@ -118,7 +118,7 @@ def enriching(delay: float) -> Callable[[Row | dict[str, Any]], tuple[Any, ...]]
 
     def enrich(row: Row | dict[str, Any]) -> tuple[Any, ...]:
         mention = row["mention"]
-        kind = kind_of(mention)
+        kind = kind_of_mention(mention)
         time.sleep(delay * COSTS[kind])
         since = None if mention is None else 1990 + zlib.crc32(mention.encode()[::-1]) % 30
         return (row["id"], mention, kind, since)

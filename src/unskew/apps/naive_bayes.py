@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication
-from unskew.apps.data import uniform, zipf_rank
+from unskew.apps.data import uniform_draw, zipf_rank
 
 _PASSAGE = 200
 _PARTIES = ("Democratic", "Republican")
@@ -49,9 +49,9 @@ class NaiveBayes(KeyedApplication):
     def drawn(self, numbers: DataFrame) -> DataFrame:
         """Return made-up documents of 100 words and two classes, each fond of its own words."""
         document = sf.floor(sf.col("value") / 100)
-        right = uniform(document, 1) < 0.5
+        right = uniform_draw(document, 1) < 0.5
         rank = zipf_rank("value", 2, keys=20_000, exponent=1.2)
-        own = uniform("value", 3) < 0.2
+        own = uniform_draw("value", 3) < 0.2
         return numbers.select(
             sf.col("timestamp").alias("at"),
             sf.format_string("document%d", document).alias("document"),

@@ -10,7 +10,7 @@ import unskew.spark as us
 from unskew._validation import check_int
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication, check_length, windowed
-from unskew.apps.data import uniform, zipf_rank
+from unskew.apps.data import uniform_draw, zipf_rank
 
 
 class Roads(KeyedApplication):
@@ -58,7 +58,7 @@ class Roads(KeyedApplication):
             sf.format_string("cell%d", zipf_rank("value", 1, keys=2_000, exponent=1.3)).alias(
                 "cell"
             ),
-            sf.format_string("car%d", sf.floor(uniform("value", 2) * 20_000)).alias("vehicle"),
+            sf.format_string("car%d", sf.floor(uniform_draw("value", 2) * 20_000)).alias("vehicle"),
         )
 
     def merged(self, rows: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from unskew.apps import data
 from unskew.apps.base import KeyedApplication, check_length, windowed
-from unskew.apps.data import uniform, zipf_rank
+from unskew.apps.data import uniform_draw, zipf_rank
 
 
 class Vwap(KeyedApplication):
@@ -49,8 +49,10 @@ class Vwap(KeyedApplication):
         return numbers.select(
             sf.col("timestamp").alias("at"),
             zipf_rank("value", 1, keys=5_000, exponent=1.4).alias("symbol"),
-            (sf.lit(100) + sf.floor(uniform("value", 2) * 10_000)).cast("bigint").alias("price"),
-            (sf.lit(1) + sf.floor(uniform("value", 3) * 500)).cast("bigint").alias("quantity"),
+            (sf.lit(100) + sf.floor(uniform_draw("value", 2) * 10_000))
+            .cast("bigint")
+            .alias("price"),
+            (sf.lit(1) + sf.floor(uniform_draw("value", 3) * 500)).cast("bigint").alias("quantity"),
         )
 
     def merged(self, rows: DataFrame) -> DataFrame:

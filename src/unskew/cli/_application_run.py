@@ -160,7 +160,7 @@ class LiveTable:
 
 
 def table_of_batches(events: list[Epoch]) -> Table:
-    """Return a table with a row a micro-batch."""
+    """Return a table with a row per micro-batch."""
     table = new_table()
     table.add_column("grouping", no_wrap=True)
     table.add_column("batch", justify="right")

@@ -49,15 +49,13 @@ class DiagnosisQuestion:
     time: str | None = None
 
 
-def check_question(question: DiagnosisQuestion, report: Path | None, *, both: bool) -> None:
+def check_question(question: DiagnosisQuestion, report: Path | None) -> None:
     """Refuse what cannot be answered, and a report nobody could write, before anything is read."""
     check_int("unskew", "--workers", question.workers, minimum=1, maximum=MOST_WORKERS)
     check_int("unskew", "--sources", question.sources, minimum=1)
     check_work("unskew", "--work", question.work)
     if question.cost_per_row is not None:
         check_real("unskew", "--cost-per-row", question.cost_per_row, above=0)
-    if both:
-        raise InvalidParameterError("unskew", "--whole", "left out where there is --sample", True)
     if question.sample is not None:
         check_int("unskew", "--sample", question.sample, minimum=1)
     if report is not None:

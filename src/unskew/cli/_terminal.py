@@ -62,7 +62,7 @@ def print_meanings(out: Console, columns: Sequence[Column[Row]]) -> None:
 
 
 def table_of(columns: Sequence[Column[Row]], measurements: Sequence[Row]) -> Table:
-    """Return a table with a row a measurement, best values in green."""
+    """Return a table with a row per measurement, best values in green."""
     table = new_table()
     table.add_column("grouping", no_wrap=True)
     for column in columns:

@@ -60,7 +60,7 @@ def compare(
     from unskew.streams import parse_stream
 
     workload = parse_stream(stream, seed=seed)
-    schemes, left_out = choose(grouping, workload, workers, seed)
+    schemes, left_out = choose_schemes(grouping, workload, workers, seed)
     settings.check_stream(workload, list(schemes.values()))
     settings = settings.measuring_the_same_rows(list(schemes.values()))
     measured = measure_all(schemes, workload, settings, show=not no_progress)
@@ -69,7 +69,7 @@ def compare(
     Output(json, report, context.obj or []).hand_over(measured, fields, notes)
 
 
-def choose(
+def choose_schemes(
     specs: list[str] | None, stream: "Stream", workers: int, seed: int
 ) -> tuple[dict[str, "Grouping"], dict[str, str]]:
     """Return the schemes by label, and why others were left out.

@@ -82,15 +82,6 @@ def diagnose(
             rich_help_panel=_DATA,
         ),
     ] = None,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole",
-            help="Look at all rows; this is the default.",
-            show_default=False,
-            rich_help_panel=_DATA,
-        ),
-    ] = False,
     batch: Annotated[
         bool,
         typer.Option(
@@ -146,7 +137,7 @@ def diagnose(
     from unskew.cli._diagnosis import DiagnosisQuestion, check_question, diagnose_stream
 
     question = DiagnosisQuestion(workers, sources, work, cost_per_row, sample, batch, seed, time)
-    check_question(question, report, both=whole and sample is not None)
+    check_question(question, report)
     if time is not None and not data.startswith("table:"):
         raise typer.BadParameter("--time is for a table: other data have an order of their own")
     if data.startswith(("table:", "kafka:")):

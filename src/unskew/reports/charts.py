@@ -21,8 +21,8 @@ _MEAN_LINE = {"color": "#8a8f98", "width": 1, "dash": "dash"}
 _POINTS = 200
 
 
-class Shown(NamedTuple):
-    """What charts show of a grouping, measured or predicted."""
+class ChartedGrouping(NamedTuple):
+    """The figures of a grouping, measured or predicted, that charts show."""
 
     label: str
     imbalance_percent: float
@@ -30,9 +30,9 @@ class Shown(NamedTuple):
     loads: Sequence[float]
 
 
-def _shown(measurements: Sequence[Measurement]) -> list[Shown]:
+def _charted(measurements: Sequence[Measurement]) -> list[ChartedGrouping]:
     return [
-        Shown(
+        ChartedGrouping(
             each.label,
             each.result.imbalance_percent,
             each.result.replication,
@@ -44,15 +44,15 @@ def _shown(measurements: Sequence[Measurement]) -> list[Shown]:
 
 def loads_chart(measurements: Sequence[Measurement]) -> Any:
     """Draw what each worker received; see `loads_of`."""
-    return loads_of(_shown(measurements))
+    return loads_of(_charted(measurements))
 
 
 def balance_chart(measurements: Sequence[Measurement]) -> Any:
     """Draw λ against replication; see `balance_of`."""
-    return balance_of(_shown(measurements))
+    return balance_of(_charted(measurements))
 
 
-def loads_of(groupings: Sequence[Shown]) -> Any:
+def loads_of(groupings: Sequence[ChartedGrouping]) -> Any:
     """Draw the load of each worker, one panel per grouping; the dashed line is the mean.
 
     Every panel has its own scale, so that what counts, the height of the bars against the mean,
@@ -126,7 +126,7 @@ def imbalance_chart(measurements: Sequence[Measurement]) -> Any:
     return chart
 
 
-def balance_of(groupings: Sequence[Shown]) -> Any:
+def balance_of(groupings: Sequence[ChartedGrouping]) -> Any:
     """Draw λ against replication, one point per grouping: best is down on the left.
 
     Groupings whose replication is not known have no point.
@@ -135,7 +135,7 @@ def balance_of(groupings: Sequence[Shown]) -> Any:
     if not groupings:
         return chart
     across = [each.replication for each in groupings]
-    heights = _lifted([each.imbalance_percent for each in groupings])
+    heights = _zeros_lifted([each.imbalance_percent for each in groupings])
     decades = [
         math.floor(math.log10(min(heights) / 1.5)),
         math.ceil(math.log10(max(heights) * 1.5)),
@@ -169,7 +169,7 @@ def balance_of(groupings: Sequence[Shown]) -> Any:
     return chart
 
 
-def _lifted(percents: Sequence[float]) -> list[float]:
+def _zeros_lifted(percents: Sequence[float]) -> list[float]:
     """Lift zeros to where a logarithmic axis can show them: below everything else."""
     positive = [value for value in percents if value > 0]
     floor = min([*positive, 1.0]) / 2

@@ -11,7 +11,7 @@ from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.predict import WORKS, Prediction
 from unskew.advisor.profile import KeyProfile
 from unskew.reports._plotly import figure, to_div
-from unskew.reports.charts import COLOURS, Shown, balance_of, loads_of
+from unskew.reports.charts import COLOURS, ChartedGrouping, balance_of, loads_of
 from unskew.reports.page import fact_list, html_table, whole_page
 from unskew.reports.tables import UNKNOWN, count_text, real_text, replication_text, share_text
 
@@ -210,16 +210,16 @@ def _diagnosis_charts(diagnosis: Diagnosis) -> list[str]:
         to_div(rank_chart(diagnosis.profile), "ranks", with_library=True),
         "<h2>Predicted load of each worker</h2>",
         "<p>The dashed line is the mean: the nearer all come to it, the sooner all are done.</p>",
-        to_div(loads_of(_shown(shown)), "loads", with_library=False),
+        to_div(loads_of(_charted(shown)), "loads", with_library=False),
         "<h2>Balance against memory</h2>",
         "<p>Down is more even, left is less memory. An imbalance of 0 stands at the bottom.</p>",
-        to_div(balance_of(_shown(diagnosis.predictions)), "balance", with_library=False),
+        to_div(balance_of(_charted(diagnosis.predictions)), "balance", with_library=False),
     ]
 
 
-def _shown(predictions: Sequence[Prediction]) -> list[Shown]:
+def _charted(predictions: Sequence[Prediction]) -> list[ChartedGrouping]:
     return [
-        Shown(each.grouping, each.imbalance_percent, each.replication, each.loads)
+        ChartedGrouping(each.grouping, each.imbalance_percent, each.replication, each.loads)
         for each in predictions
     ]
 

@@ -63,7 +63,7 @@ class CountMin:
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """The cells, one row a hash function (a copy)."""
+        """The cells, one row per hash function (a copy)."""
         return self._counts.copy()
 
     def update(self, key: Key, weight: float = 1.0) -> None:

@@ -147,10 +147,10 @@ def _decoded(path: Path, piece: bytes, offset: int) -> str:
         ) from None
 
 
-def kind_of(path: Path) -> str:
+def file_kind(path: Path) -> str:
     """Return "parquet", "csv" or "text", as the name tells.
 
-    >>> [kind_of(Path(name)) for name in ("a.parquet", "a.csv.gz", "a.txt", "README")]
+    >>> [file_kind(Path(name)) for name in ("a.parquet", "a.csv.gz", "a.txt", "README")]
     ['parquet', 'csv', 'text', 'text']
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -177,7 +177,7 @@ def find_files(path: Path) -> list[Path]:
         raise StreamError(f"{path}: {error.strerror}.") from error
     if not kept:
         raise StreamError(f"{path}: {'the file is' if path.is_file() else 'all files are'} empty.")
-    kinds = {kind_of(each) for each in kept}
+    kinds = {file_kind(each) for each in kept}
     if len(kinds) > 1:
         raise StreamError(f"{path}: all files must be of one kind, got {', '.join(sorted(kinds))}.")
     return kept
@@ -189,7 +189,7 @@ def _is_data(inner: Path, path: Path) -> bool:
 
 def check_columns(files: list[Path], key: str | None, cost: str | None) -> str | None:
     """Return the column of the keys; every file has it, and that of the costs, in a fit type."""
-    if kind_of(files[0]) == "text":
+    if file_kind(files[0]) == "text":
         for column in (key, cost):
             if column is not None:
                 hint = "Hint: name a Parquet file .parquet and a CSV file .csv"
@@ -197,7 +197,7 @@ def check_columns(files: list[Path], key: str | None, cost: str | None) -> str |
         return None
     key_type = None
     for path in files:
-        parquet = kind_of(path) == "parquet"
+        parquet = file_kind(path) == "parquet"
         columns = parquet_columns(path) if parquet else csv_columns(path)
         key = _only_column(path, columns, cost) if key is None else key
         kind = _type_of_key(path, columns, key)
@@ -254,6 +254,6 @@ def read_columns(
         yield from ((words, None) for words in read_words(path))
         return
     columns = [key] if cost is None else [key, cost]
-    parquet = kind_of(path) == "parquet"
+    parquet = file_kind(path) == "parquet"
     for batch in read_parquet(path, columns, size) if parquet else read_csv(path, columns):
         yield batch.column(0), None if cost is None else batch.column(1)

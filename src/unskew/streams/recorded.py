@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from unskew.errors import InvalidParameterError, StreamError
 from unskew.streams._file_readers import (
     check_columns,
+    file_kind,
     find_files,
-    kind_of,
     parquet_rows,
     read_columns,
 )
@@ -69,7 +69,7 @@ def file(
         raise InvalidParameterError("file", "cost", "another column than that of the keys", cost)
     files = find_files(Path(path).expanduser())
     key = check_columns(files, key, cost)
-    counted = all(kind_of(each) == "parquet" for each in files)
+    counted = all(file_kind(each) == "parquet" for each in files)
     rows = sum(parquet_rows(each) for each in files) if counted else None
     stream = RecordedStream(os.fspath(path), key, cost, rows, with_nulls=with_nulls)
     next(stream.batches())
