@@ -231,21 +231,7 @@ def drawback_of(scheme: Grouping, work: str) -> str:
     return ""
 
 
-<<<<<<< HEAD
-def _taught(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
-=======
-_NOT_TO_RECOMMEND = {
-    "single": "uses one worker",
-    "potc": "needs one place through which all rows go",
-    "on-greedy": "needs one place through which all rows go",
-    "full-knowledge": "knows all costs beforehand",
-    "modulo": "hashes nothing: keys with a common divisor pile up",
-    "universal": "hashes like key, with other luck",
-}
-
-
 def _with_plan(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
->>>>>>> rest
     """Return the scheme with a plan from a sample of all rows, if it is one that learns."""
     if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
         return scheme
