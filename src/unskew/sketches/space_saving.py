@@ -174,7 +174,7 @@ class SpaceSaving:
     Parameters
     ----------
     capacity
-        Number of counters, at least 1. Memory is 80 to 112 bytes a counter and never grows.
+        Number of counters, at least 1. Memory is 80 to 112 bytes per counter and never grows.
 
     Notes
     -----
