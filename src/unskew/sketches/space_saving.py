@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unskew._borrowed import borrowed
-from unskew._compiled import compiled, inlined
+from unskew._compiled import borrowed, compiled, inlined
 from unskew._lowest import Lowest, borrow_lowest, lowest_by_ones, lowest_of_any, new_lowest
 from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
