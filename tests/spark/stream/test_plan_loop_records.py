@@ -1,61 +1,13 @@
-import json
-from dataclasses import asdict
+"""The planning loop puts every micro-batch on record."""
+
 from pathlib import Path
 
 import pytest
 
-from unskew.events import Epoch, append_epoch, read_epochs
+from unskew.events import read_epochs
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.stream.loop import PlanLoop, Report
 from unskew.spark.stream.planner import Planner
-
-EPOCH = Epoch(
-    query="q",
-    run="r",
-    batch=3,
-    version=1,
-    rows=30,
-    loads=(10, 20),
-    imbalance=33.3,
-    predicted_imbalance=None,
-    split_keys=1,
-    next_version=None,
-    why=None,
-    seconds=0.01,
-    damaged=("plan-000002.json",),
-    replication=1.5,
-    busy_seconds=(0.25, 0.5),
-)
-
-
-def test_what_is_put_on_record_is_read(tmp_path: Path) -> None:
-    append_epoch(tmp_path, EPOCH)
-    append_epoch(tmp_path, EPOCH)
-    assert read_epochs(tmp_path) == [EPOCH, EPOCH]
-
-
-def test_lines_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    fields = asdict(EPOCH)
-    del fields["replication"], fields["busy_seconds"], fields["damaged"]
-    (tmp_path / "epochs.jsonl").write_text(json.dumps(fields) + "\n")
-    (epoch,) = read_epochs(tmp_path)
-    assert (epoch.replication, epoch.busy_seconds, epoch.damaged) == (None, None, ())
-    assert epoch.loads == (10, 20)
-
-
-@pytest.mark.parametrize("line", ["", "{", "[]", "7", '{"query": "q"}', '{"unknown": 1}'])
-def test_a_line_that_is_no_epoch_is_left_out(tmp_path: Path, line: str) -> None:
-    (tmp_path / "epochs.jsonl").write_text(f"{line}\n")
-    append_epoch(tmp_path, EPOCH)
-    assert read_epochs(tmp_path) == [EPOCH]
-
-
-def test_a_line_that_was_cut_spoils_no_other(tmp_path: Path) -> None:
-    append_epoch(tmp_path, EPOCH)
-    whole = (tmp_path / "epochs.jsonl").read_bytes()
-    (tmp_path / "epochs.jsonl").write_bytes(whole + whole[:-40])
-    append_epoch(tmp_path, EPOCH)
-    assert read_epochs(tmp_path) == [EPOCH, EPOCH]
 
 
 @pytest.mark.parametrize(
