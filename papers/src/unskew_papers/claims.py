@@ -6,6 +6,7 @@ one, is `AtMost`, `Below`, `AtLeast` or `Above` a limit, a curve `Falls` or `Ris
 is one of a kind may be a function.
 """
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -168,22 +169,25 @@ def _name_of(setting: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
+Asked = Mapping[str, tuple[Quantity, Callable[[Number, Rows], bool]]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Limits(_Asking, ABC):
     """A number, or several by name, that has to keep limits in every setting."""
 
     @property
     @abstractmethod
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
-        """Quantities by name, and whether a number of theirs is as it should be."""
+    def asked(self) -> Asked:
+        """Quantities by name, and whether a number of theirs is right for the rows it is of."""
 
     def __call__(self, rows: Rows) -> Verdict:
         """Ask the rows; a check that finds nothing to ask does not hold."""
         settings = list(self.settings(rows))
         texts, holds = [], bool(settings)
         for name, (quantity, keeps) in self.asked.items():
-            numbers = [(where, quantity.of(here)) for where, here in settings]
-            found = [(where, n, n is not None and keeps(n)) for where, n in numbers]
+            numbers = [(where, quantity.of(here), here) for where, here in settings]
+            found = [(where, n, n is not None and keeps(n, here)) for where, n, here in numbers]
             holds = holds and all(good for *_, good in found)
             texts.append(self._measured(name, found))
         return Verdict(holds, ", ".join(texts))
@@ -238,10 +242,10 @@ class Within(_Limits):
     value: Quantities
 
     @property
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    def asked(self) -> Asked:
         """Ask for both limits."""
 
-        def keeps(number: Number) -> bool:
+        def keeps(number: Number, _: Rows) -> bool:
             return self.low <= number <= self.high
 
         return {name: (quantity, keeps) for name, quantity in _by_name(self.value).items()}
@@ -275,7 +279,7 @@ class Near(_Limits):
     off: float = field(default=0.0, kw_only=True)
 
     @property
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    def asked(self) -> Asked:
         """Ask for a band on both sides of each published number."""
         if isinstance(self.published, Mapping):
             published: Mapping[str, float] = self.published
@@ -284,66 +288,69 @@ class Near(_Limits):
         quantities = _by_name(self.value)
         return {name: (quantities[name], self._band(number)) for name, number in published.items()}
 
-    def _band(self, published: float) -> Callable[[Number], bool]:
+    def _band(self, published: float) -> Callable[[Number, Rows], bool]:
         band = self.share * abs(published) + self.off
-        return lambda number: abs(number - published) <= band
+        return lambda number, _: abs(number - published) <= band
 
 
 @dataclass(frozen=True)
 class AtMost(_Limits):
     """A number is no larger than a limit."""
 
-    limit: float
+    limit: float | Quantity
     value: Quantities
 
     @property
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    def asked(self) -> Asked:
         """Ask for the limit."""
-        return _one_sided(self.value, lambda number: number <= self.limit)
+        return _one_sided(self.value, self.limit, operator.le)
 
 
 @dataclass(frozen=True)
 class Below(_Limits):
     """A number is smaller than a limit."""
 
-    limit: float
+    limit: float | Quantity
     value: Quantities
 
     @property
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    def asked(self) -> Asked:
         """Ask for the limit."""
-        return _one_sided(self.value, lambda number: number < self.limit)
+        return _one_sided(self.value, self.limit, operator.lt)
 
 
 @dataclass(frozen=True)
 class AtLeast(_Limits):
     """A number is no smaller than a limit."""
 
-    limit: float
+    limit: float | Quantity
     value: Quantities
 
     @property
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    def asked(self) -> Asked:
         """Ask for the limit."""
-        return _one_sided(self.value, lambda number: number >= self.limit)
+        return _one_sided(self.value, self.limit, operator.ge)
 
 
 @dataclass(frozen=True)
 class Above(_Limits):
     """A number is larger than a limit."""
 
-    limit: float
+    limit: float | Quantity
     value: Quantities
 
     @property
-    def asked(self) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    def asked(self) -> Asked:
         """Ask for the limit."""
-        return _one_sided(self.value, lambda number: number > self.limit)
+        return _one_sided(self.value, self.limit, operator.gt)
 
 
 def _one_sided(
-    value: Quantities, keeps: Callable[[Number], bool]
-) -> Mapping[str, tuple[Quantity, Callable[[Number], bool]]]:
+    value: Quantities, limit: float | Quantity, compare: Callable[[Any, Any], bool]
+) -> Asked:
+    def keeps(number: Number, rows: Rows) -> bool:
+        return compare(number, limit.of(rows) if isinstance(limit, Quantity) else limit)
+
     return {name: (quantity, keeps) for name, quantity in _by_name(value).items()}
 
 
