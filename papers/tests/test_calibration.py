@@ -53,11 +53,11 @@ def test_rows_of_two_calibrations_are_not_mixed(
 
 @given(st.integers(1, 10_000), st.floats(0, 10), st.integers(1, 64), st.integers(0, 1000))
 def test_a_batch_takes_all_its_parts(rows: int, work: float, workers: int, merges: int) -> None:
-    whole = COSTS.batch(rows, work, workers, merges, rows_a_wait=500)
+    whole = COSTS.batch(rows, work, workers, merges, rows_per_wait=500)
     assert whole >= COSTS.epoch + rows * (work + COSTS.row) + merges * COSTS.merge
-    assert whole > COSTS.batch(rows, work, workers - 1, merges, rows_a_wait=500)
+    assert whole > COSTS.batch(rows, work, workers - 1, merges, rows_per_wait=500)
 
 
 def test_waits_are_too_long_once_for_all_rows_of_a_wait() -> None:
-    assert COSTS.busy(1000, 1.0, rows_a_wait=500) == 1000 + 2 * 0.5
-    assert COSTS.busy(1001, 1.0, rows_a_wait=500) == 1001 + 3 * 0.5
+    assert COSTS.busy(1000, 1.0, rows_per_wait=500) == 1000 + 2 * 0.5
+    assert COSTS.busy(1001, 1.0, rows_per_wait=500) == 1001 + 3 * 0.5

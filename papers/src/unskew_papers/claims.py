@@ -97,12 +97,12 @@ class Claim:
     says: str
     paper: str
     check: Check
-    reason: Reason | str | None = None
+    reason: Reason | None = None
 
     @property
     def explanation(self) -> str:
         """The reason as text; empty where there is none."""
-        return self.reason.text if isinstance(self.reason, Reason) else self.reason or ""
+        return self.reason.text if self.reason else ""
 
     def judge(self, rows: Rows) -> dict[str, Any]:
         """Return the claim and what the rows say of it, as plain fields."""
@@ -517,14 +517,3 @@ class All:
 def placed_exactly(what: str = "jobs", **where: Any) -> Claim:
     """Make the claim that wherever rows are placed, results are those of a plain job."""
     return Claim("exact", "Placing rows changes no result.", "not said", Exact(what, where))
-
-
-def explain(claims, reason, only, *, keep=False):  # type: ignore[no-untyped-def] # noqa: D103
-    return tuple(
-        replace(claim, reason=_joined(claim, reason, keep) if claim.name in only else "")
-        for claim in claims
-    )
-
-
-def _joined(claim, reason, keep):  # type: ignore[no-untyped-def]
-    return f"{claim.explanation} {reason}".strip() if keep else reason

@@ -305,7 +305,3 @@ class Drawing:
         """Make the figure of these rows."""
         here = rows.where(**self.where)
         return Figure([panel for chart in self.charts for panel in chart(here)], self.columns)
-
-
-def lines(curves, *, style="line"):  # type: ignore[no-untyped-def] # noqa: D103
-    return [Curve(label, x, y, style) for label, (x, y) in curves]

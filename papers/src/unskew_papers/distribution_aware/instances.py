@@ -47,7 +47,7 @@ from unskew_papers.quantities import (
 )
 from unskew_papers.rows import Row, Rows, above, one_of, other_than
 
-_MANY = {"k": above(1)}
+_MANY: dict[str, Any] = {"k": above(1)}
 """With one instance nothing can be uneven."""
 _SLOPE, _LEVEL = 1.0, 3.0
 """How far a and b may lie from the published ones."""

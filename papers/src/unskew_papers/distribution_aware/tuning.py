@@ -178,12 +178,12 @@ def _draw_heat_maps(rows: Rows) -> Figure:
     return Figure(panels, columns=2)
 
 
-_LIGHT = {"scheme": "DKG", "alpha": 1.0}
+_LIGHT: dict[str, Any] = {"scheme": "DKG", "alpha": 1.0}
 
 
 def _left_to_gain(alpha: float, share: float) -> Quantity:
     """Ask how much of what μ and Θ can gain is left once Θ is the hottest key's share."""
-    here = {"scheme": "DKG", "alpha": alpha}
+    here: dict[str, Any] = {"scheme": "DKG", "alpha": alpha}
     reached = largest("sigma_mean", theta=up_to(share), **here)
     return (reached - smallest("sigma_mean", **here)) / spread("sigma_mean", **here)
 
@@ -244,7 +244,7 @@ def _run_learning(unit: Unit, seed: int) -> Sequence[Row]:
 def _learned_after(rows: Rows, alpha: float) -> int:
     """Return from how many tuples on the mean σ is at most a tenth above that of all."""
     sizes, found = rows.curve("m", "sigma_mean", scheme="DKG", alpha=alpha)
-    return min(m for m, sigma in zip(sizes, found, strict=True) if sigma <= 1.1 * found[-1])
+    return min(int(m) for m, sigma in zip(sizes, found, strict=True) if sigma <= 1.1 * found[-1])
 
 
 def _learning_curves() -> list[Series]:

@@ -53,7 +53,7 @@ class Calibration:
     >>> costs = Calibration("an example", epoch=100, worker=10, row=0.01, merge=0.02, wait=0.5)
     >>> costs.merge_in_rows(work=0.0), round(costs.merge_in_rows(work=0.99), 3)
     (2.0, 0.02)
-    >>> costs.batch(rows_of_busiest=1000, work=1.0, workers=4, merges=50, rows_a_wait=500)
+    >>> costs.batch(rows_of_busiest=1000, work=1.0, workers=4, merges=50, rows_per_wait=500)
     1152.0
     """
 
@@ -81,15 +81,15 @@ class Calibration:
         """Return what a merge costs in rows of ``work`` each."""
         return self.merge / self.row_with(work)
 
-    def busy(self, rows: int, work: float, rows_a_wait: int) -> float:
+    def busy(self, rows: int, work: float, rows_per_wait: int) -> float:
         """Return how long a worker waits for its rows, some of them at a time."""
-        return rows * work + math.ceil(rows / rows_a_wait) * self.wait
+        return rows * work + math.ceil(rows / rows_per_wait) * self.wait
 
     def batch(
-        self, rows_of_busiest: int, work: float, workers: int, merges: int, rows_a_wait: int
+        self, rows_of_busiest: int, work: float, workers: int, merges: int, rows_per_wait: int
     ) -> float:
         """Return how long a micro-batch takes from its start to its merged result."""
-        at_work = self.busy(rows_of_busiest, work, rows_a_wait) + rows_of_busiest * self.row
+        at_work = self.busy(rows_of_busiest, work, rows_per_wait) + rows_of_busiest * self.row
         return self.epoch + workers * self.worker + at_work + merges * self.merge
 
 

@@ -23,7 +23,7 @@ MODULO = "modulo"
 """Whole numbers by their remainder, which Spark is told as an expression."""
 SOURCES = 8
 """Partitions that rows come from."""
-ROWS_A_WAIT = 500
+ROWS_PER_WAIT = 500
 """Rows that a worker waits for at a time."""
 
 
@@ -75,7 +75,7 @@ def local_spark() -> "SparkSession":
     found = session(
         master=f"local[{SLOTS}]",
         app_name="unskew reproduce",
-        spark__sql__execution__arrow__maxRecordsPerBatch=ROWS_A_WAIT,
+        spark__sql__execution__arrow__maxRecordsPerBatch=ROWS_PER_WAIT,
         spark__default__parallelism=SOURCES,
         spark__sql__shuffle__partitions=4,
         spark__sql__adaptive__enabled=False,

@@ -1,7 +1,6 @@
 """Table 2, Figures 4, 5 and 6: splitting keys, and sources that know their own loads alone."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from unskew_papers.claims import (
 from unskew_papers.engines.simulation import balance, loads_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
-from unskew_papers.quantities import cell, first, largest, smallest
+from unskew_papers.quantities import Quantity, cell, first, largest, smallest
 from unskew_papers.rows import FIRST, LARGEST, SMALLEST, Row, above, below, one_of, other_than
 
 FRACTION = "fraction of average imbalance"
@@ -147,7 +146,7 @@ def _run_techniques(unit: Unit, seed: int) -> Sequence[Row]:
     return _run_schemes(_TECHNIQUES, "technique", unit, seed)
 
 
-def _local_against(other: str) -> Any:
+def _local_against(other: str) -> Quantity:
     return largest("fraction", technique=_LOCAL) / cell("fraction", technique=other)
 
 

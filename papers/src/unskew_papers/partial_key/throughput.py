@@ -28,7 +28,7 @@ from unskew_papers.engines.spark_jobs import count_keys_on_spark
 from unskew_papers.engines.spark_streams import count_stream_on_spark
 from unskew_papers.experiment import CALIBRATED, SPARK, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Curve, Drawing, Fixed, Lines
-from unskew_papers.quantities import cell, first, largest, smallest
+from unskew_papers.quantities import Quantity, cell, first, largest, smallest
 from unskew_papers.rows import (
     ALL_BUT_SMALLEST,
     FIRST,
@@ -245,13 +245,13 @@ _JOBS = Measurement(
 )  # fmt: skip
 
 
-def _lost(scheme: str) -> Any:
+def _lost(scheme: str) -> Quantity:
     """Ask for the share of the throughput that is lost from the least work to the most."""
     ends = [cell("throughput", data=FIRST, delay=end, scheme=scheme) for end in (LARGEST, SMALLEST)]
     return 100 * (1 - ends[0] / ends[1])
 
 
-def _counters(one: str, other: str) -> Any:
+def _counters(one: str, other: str) -> Quantity:
     where = {"data": FIRST, "delay": LARGEST}
     return cell("counters", scheme=one, **where) / cell("counters", scheme=other, **where)
 
@@ -315,7 +315,7 @@ _BY_MEMORY = Drawing(
 )
 
 
-def _pkg(column: str, other: str) -> Any:
+def _pkg(column: str, other: str) -> Quantity:
     return cell(column, scheme="PKG") / cell(column, scheme=other)
 
 
@@ -383,7 +383,7 @@ FIGURE_10C = Exhibit(
 )  # fmt: skip
 
 
-_HERE = {"data": FIRST, "period": None}
+_HERE: dict[str, Any] = {"data": FIRST, "period": None}
 _CELLS = {
     f"{name} {delay} ms": (cell("latency", scheme=name, delay=delay, **_HERE), wanted)
     for name, cells in _LATENCY.items()
