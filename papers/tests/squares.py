@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from unskew_papers import registry
-from unskew_papers.claims import Below, Claim, Reason, Rises
+from unskew_papers.checks import Below, Rises
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.quantities import largest

@@ -1,27 +1,15 @@
-"""Table 1, Figures 2 to 5, 13 and 14: imbalance as the number of instances grows."""
+"""Table 1, Figures 2, 3 and 5: imbalance as the number of instances grows."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew import metrics
 from unskew.groupings.optimal import Optimal
-from unskew_papers.claims import (
-    Above,
-    All,
-    AtMost,
-    Below,
-    Claim,
-    Falls,
-    Near,
-    Ordered,
-    Reason,
-    Within,
-)
+from unskew_papers.checks import Above, All, Below, Falls, Near, Ordered, Within
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     WRAP,
@@ -31,23 +19,20 @@ from unskew_papers.distribution_aware.mappings import (
     in_chunks,
     streams,
     trained,
-    tuples_of,
 )
 from unskew_papers.experiment import SIMULATION, Exhibit, Measurement, On, Unit
-from unskew_papers.figures import Chart, Curve, Drawing, Figure, Lines, Panel
+from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.quantities import (
     Quantity,
     cell,
     largest,
     level,
     slope,
-    smallest,
-    spread,
     where_largest,
 )
-from unskew_papers.rows import Row, Rows, above, one_of, other_than
+from unskew_papers.rows import Row, above, one_of, other_than
 
-_MANY: dict[str, Any] = {"k": above(1)}
+MANY: dict[str, Any] = {"k": above(1)}
 """With one instance nothing can be uneven."""
 _SLOPE, _LEVEL = 1.0, 3.0
 """How far a and b may lie from the published ones."""
@@ -74,7 +59,7 @@ def _run_instances(unit: Unit, seed: int) -> Sequence[Row]:
     return tally.rows()
 
 
-def _over_instances(y: str, measure: str) -> Drawing:
+def over_instances(y: str, measure: str) -> Drawing:
     """Draw the mean of every scheme, and the worst case of those that depend on a hash."""
     return Drawing(
         Chart(
@@ -98,7 +83,7 @@ def _over_instances(y: str, measure: str) -> Drawing:
 def _line(scheme: str, which: str) -> tuple[Quantity, Quantity]:
     """Ask for a and b of λ(k) = a·k + b over k = 2 … 10."""
     curve = ("k", f"lambda_{which}")
-    return slope(*curve, scheme=scheme, **_MANY), level(*curve, scheme=scheme, **_MANY)
+    return slope(*curve, scheme=scheme, **MANY), level(*curve, scheme=scheme, **MANY)
 
 
 def _line_claim(scheme: str, which: str, a: float, b: float, reason: Reason | None = None) -> Claim:
@@ -129,7 +114,7 @@ _INSTANCES = Measurement(
 TABLE_1 = Exhibit(
     "table1",
     "Linear regression of the imbalance over the number of instances, Zipf-2",
-    _over_instances("imbalance λ in %", "lambda"),
+    over_instances("imbalance λ in %", "lambda"),
     (
         _line_claim("O-apx", "mean", 60.7, -100.0),
         _line_claim("Universal", "mean", 60.7, -60.7),
@@ -151,18 +136,19 @@ FIGURE_2 = Exhibit(
     TABLE_1.draw,
     (
         Claim("dkg-matches", "DKG's mean matches O-apx.", "equal curves",
-              Below(1.0, abs(cell("lambda_mean", scheme="DKG") - _BEST), each=["k"], where=_MANY,
+              Below(1.0, abs(cell("lambda_mean", scheme="DKG") - _BEST), each=["k"], where=MANY,
                     form="{:.2f} points of λ")),
         Claim("dkg-worst-is-close",
               "The gap of DKG's worst case to O-apx is small, that of Universal's mean noteworthy.",
               "a = 62 against 60.7",
               Below(1, (cell("lambda_worst", scheme="DKG") - _BEST)
-                    / (cell("lambda_mean", scheme="Universal") - _BEST), each=["k"], where=_MANY,
+                    / (cell("lambda_mean", scheme="Universal") - _BEST), each=["k"], where=MANY,
                     form="{:.2f} of Universal's mean gap")),
         Claim("universal-worst-nears-sia",
               "Universal's worst case is closer to a single instance than to O-apx.",
               "a = 87.3 between 60.7 and 100",
-              Ordered([_UNIVERSAL_WORST - _SLOPES["O-apx"], _SLOPES["SIA"] - _UNIVERSAL_WORST],
+              Ordered({"a above O-apx's by": _UNIVERSAL_WORST - _SLOPES["O-apx"],
+                       "below SIA's by": _SLOPES["SIA"] - _UNIVERSAL_WORST},
                       form="{:.1f}"),
               _FEW_MAPPINGS),
     ),
@@ -177,98 +163,19 @@ def _gap(k: int) -> Quantity:
 FIGURE_3 = Exhibit(
     "fig3",
     "Standard deviation σ over the number of instances, Zipf-2",
-    _over_instances("standard deviation σ", "sigma"),
+    over_instances("standard deviation σ", "sigma"),
     (
         Claim("single-falls", "σ of a single instance falls with k.", "falling",
-              Falls("sigma_mean", "k", strictly=True, where={"scheme": "SIA", **_MANY},
+              Falls("sigma_mean", "k", strictly=True, where={"scheme": "SIA", **MANY},
                     form="{:,.0f}")),
         Claim("optimum-peaks", "σ of O-apx grows from k = 2 to k = 4 and then falls.",
               "largest at k = 4",
-              Near(4, where_largest("k", "sigma_mean", scheme="O-apx", **_MANY),
+              Near(4, where_largest("k", "sigma_mean", scheme="O-apx", **MANY),
                    form="largest at k = {}")),
         Claim("gap-shrinks", "More instances shrink the gap between a single instance and O-apx.",
-              "shrinking", Ordered([_gap(2), _gap(10)], form="{:,.0f}")),
+              "shrinking", Ordered({"k = 2:": _gap(2), "k = 10:": _gap(10)}, form="{:,.0f}")),
     ),
     [On(_INSTANCES)],
-)  # fmt: skip
-
-
-_SPREAD_SCHEMES = {"DKG": "distribution-aware", "Universal": "universal", "wrap": WRAP}
-_SPREAD_INSTANCES = (2, 5)
-_BIN = 200
-
-
-def _run_spread(unit: Unit, seed: int) -> Sequence[Row]:
-    """Count how often σ, rounded to the nearest multiple of 200, comes up."""
-    counts: Counter[tuple[str, int, int]] = Counter()
-    for number, learning, validation in streams(unit, unit["alpha"], seed):
-        for k in _SPREAD_INSTANCES:
-            for label, scheme in _SPREAD_SCHEMES.items():
-                workers = trained(scheme, k, learning, validation, number).route_many(validation)
-                sigma = metrics.stddev(tuples_of(workers, k))
-                counts[label, k, _BIN * round(sigma / _BIN)] += 1
-    return _spread_rows(counts)
-
-
-def _spread_rows(counts: Counter[tuple[str, int, int]]) -> list[Row]:
-    return [
-        {"scheme": scheme, "k": k, "sigma": sigma, "count": count}
-        for (scheme, k, sigma), count in sorted(counts.items())
-    ]
-
-
-def _combine_spread(rows: Rows) -> Rows:
-    counts: Counter[tuple[str, int, int]] = Counter()
-    for row in rows:
-        counts[row["scheme"], row["k"], row["sigma"]] += row["count"]
-    return Rows(_spread_rows(counts))
-
-
-def _draw_spread(rows: Rows) -> Figure:
-    """Draw a bar for every bin, those that are empty among them."""
-    panels = []
-    for k in _SPREAD_INSTANCES:
-        bins = range(0, max(rows.values("sigma", k=k)) + _BIN, _BIN)
-        curves = []
-        for name in _SPREAD_SCHEMES:
-            found = dict(zip(*rows.curve("sigma", "count", scheme=name, k=k), strict=True))
-            curves.append(Curve(name, list(bins), [found.get(each, 0) for each in bins], "bars"))
-        panels.append(Panel("standard deviation σ", "runs", curves, title=f"k = {k}"))
-    return Figure(panels, columns=1)
-
-
-FIGURE_4 = Exhibit(
-    "fig4",
-    "Distribution of the standard deviation over the runs, Zipf-2",
-    _draw_spread,
-    (
-        Claim("never-better",
-              "Universal does no better than DKG's worst result, for 2 and for 5 instances.",
-              "no overlap",
-              Ordered([smallest("sigma", scheme="Universal"), largest("sigma", scheme="DKG")],
-                      each=["k"], or_equal=True, form="{:,}"),
-              Reason("In 200 mappings it holds. Of 10,000 the luckiest of Universal and the "
-                     "unluckiest of DKG meet for k = 2 and overlap by one bin of 200 for k = 5.")),
-        Claim("universal-spans", "With two instances Universal's σ spans a wide range.",
-              "2,800 … 9,600",
-              Near({"from": 2800, "to": 9600},
-                   {"from": smallest("sigma"), "to": largest("sigma")}, off=2 * _BIN,
-                   where={"scheme": "Universal", "k": 2}, form="{:,}")),
-        Claim("dkg-is-narrow",
-              "DKG's σ stays in a small interval for both numbers of instances.",
-              "extremely small variance",
-              AtMost(0.1, spread("sigma", scheme="DKG") / spread("sigma", scheme="Universal"),
-                     each=["k"], form="{:.0%} of Universal's width"),
-              Reason("The limit, a tenth of Universal's width, is ours. It holds in 200 mappings; "
-                     "the extremes of 10,000 lie further apart.")),
-    ),
-    [
-        On(Measurement(
-            SIMULATION, in_chunks({"alpha": [2.0]}), _run_spread,
-            {"smoke": {"mappings": 200}, "paper": {"mappings": 10_000}}, DATA,
-            {"smoke": 4, "paper": 60}, combine=_combine_spread,
-        ))
-    ],
 )  # fmt: skip
 
 
@@ -312,7 +219,7 @@ _LEFT_BEHIND = _sigma("DKG", "mean") / _sigma("O-apx", "mean")
 FIGURE_5 = Exhibit(
     "fig5",
     "Standard deviation over the number of instances with quadratic cost, Zipf-1",
-    _over_instances("standard deviation σ of the quadratic load", "sigma"),
+    over_instances("standard deviation σ of the quadratic load", "sigma"),
     (
         Claim("dkg-leaves-the-optimum",
               "DKG's mean does not stick to O-apx for fewer than 5 instances, as it over-estimates "
@@ -326,129 +233,19 @@ FIGURE_5 = Exhibit(
               "Universal does on average only slightly better than DKG in the worst case.",
               "slightly below",
               Within(0.75, 1, _sigma("Universal", "mean") / _sigma("DKG", "worst"), each=["k"],
-                     where=_MANY),
+                     where=MANY),
               Reason("The worst of few mappings is not that of the paper's 10,000: DKG's worst "
                      "case lies lower here, so that Universal's mean is above it for some k.")),
         Claim("universal-worst-near-single",
               "Universal's worst case is close to a single instance.", "close",
               Above(0.75, _sigma("Universal", "worst") / _sigma("SIA", "mean"), each=["k"],
-                    where=_MANY)),
+                    where=MANY)),
     ),
     [
         On(Measurement(
             SIMULATION, in_chunks({"alpha": [1.0]}), _run_quadratic,
             {"smoke": {"mappings": 50}, "paper": {"mappings": 10_000}}, DATA,
             {"smoke": 6, "paper": 540}, combine=combine,
-        ))
-    ],
-)  # fmt: skip
-
-
-def _run_variants(unit: Unit, seed: int) -> Sequence[Row]:
-    tally = Tally()
-    for number, learning, validation in streams(unit, unit["alpha"], seed):
-        for k in unit["instances"]:
-            for label, scheme in unit["schemes"].items():
-                grouping = trained(scheme, k, learning, validation, number)
-                tally.add(grouping, validation, scheme=label, alpha=unit["alpha"], k=k)
-    return tally.rows()
-
-
-def _variants(
-    schemes: Mapping[str, str], instances: Sequence[int], alphas: Mapping[str, Sequence[float]],
-    seconds: Mapping[str, float],
-) -> Measurement:  # fmt: skip
-    shared: dict[str, Any] = {"instances": list(instances), "schemes": dict(schemes)}
-    return Measurement(
-        SIMULATION,
-        in_chunks({"alpha": "alphas"}),
-        _run_variants,
-        {
-            size: {"mappings": mappings, "alphas": list(alphas[size]), **shared}
-            for size, mappings in (("smoke", 50), ("paper", 10_000))
-        },
-        DATA,
-        seconds,
-        combine=combine,
-    )
-
-
-_WITHOUT_SCHEDULING = {
-    "DKG": "distribution-aware:epsilon=0.05",
-    "DKG WOSIM": "distribution-aware:epsilon=0.05,schedule_buckets=false",
-    "wrap": WRAP,
-}
-
-
-def _of_wosim(column: str) -> Quantity:
-    return cell(column, scheme="DKG") / cell(column, scheme="DKG WOSIM")
-
-
-def _mean_and_worst(rows: Rows) -> list[Curve]:
-    """Draw the worst case of a scheme right after its mean."""
-    return [
-        curve
-        for name in rows.distinct("scheme")
-        for column, label, style in (
-            ("lambda_mean", "{scheme}", "line"),
-            ("lambda_worst", "{scheme} worst case", "dashed"),
-        )
-        for curve in Lines("alpha", column, by="scheme", only=[name], label=label, style=style)(
-            rows
-        )
-    ]
-
-
-FIGURE_13 = Exhibit(
-    "fig13",
-    "DKG with and without scheduling of the sparse keys, over α (k = 10)",
-    Drawing(Chart("α", "imbalance λ in %", [_mean_and_worst])),
-    (
-        Claim("beats-straight-hashing",
-              "DKG outperforms the variant without bucket scheduling for all α, on average and in "
-              "the worst case.",
-              "below for every α",
-              Below(1, {"mean": _of_wosim("lambda_mean"), "worst": _of_wosim("lambda_worst")},
-                    each=["alpha"])),
-    ),
-    [
-        On(_variants(
-            _WITHOUT_SCHEDULING, [10],
-            {"smoke": [0.5, 1.0, 1.5, 2.0, 3.0], "paper": [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]},
-            {"smoke": 3, "paper": 350},
-        ))
-    ],
-)  # fmt: skip
-
-_SPLIT = {
-    "DKG": "distribution-aware",
-    "PKG": "partial-key",
-    "DKG PKG": "distribution-aware:split_heavy=true",
-    "wrap": WRAP,
-}
-_BOTH = cell("lambda_mean", scheme="DKG PKG")
-
-FIGURE_14 = Exhibit(
-    "fig14",
-    "DKG, PKG, and DKG with split heavy keys, over the instances (Zipf-2)",
-    _over_instances("imbalance λ in %", "lambda"),
-    (
-        Claim("both-beat-each",
-              "Splitting the heavy keys within DKG is better than DKG and than PKG.",
-              "below both",
-              # A hundredth of a point apart counts as equal.
-              AtMost(0.01, {f"above {name}": _BOTH - cell("lambda_mean", scheme=name)
-                            for name in ("DKG", "PKG")}, each=["k"], where=_MANY, form="{:+.2f}")),
-        Claim("worst-cases",
-              "The worst cases of DKG and of DKG with split keys are better than PKG's.",
-              "both below",
-              Ordered([cell("lambda_worst", scheme="PKG"),
-                       largest("lambda_worst", scheme=one_of("DKG", "DKG PKG"))],
-                      each=["k"], where=_MANY, form="{:.0f}")),
-    ),
-    [
-        On(_variants(
-            _SPLIT, range(1, 11), {"smoke": [2.0], "paper": [2.0]}, {"smoke": 4, "paper": 450}
         ))
     ],
 )  # fmt: skip

@@ -8,15 +8,8 @@ import numpy as np
 from unskew import metrics
 from unskew.hashing import Ids
 from unskew_papers import datasets
-from unskew_papers.claims import (
-    Above,
-    All,
-    AtLeast,
-    Below,
-    Claim,
-    Reason,
-    placed_exactly,
-)
+from unskew_papers.checks import Above, All, AtLeast, Below
+from unskew_papers.claims import Claim, Reason, placed_exactly
 from unskew_papers.distribution_aware.mappings import trained, tuples_of
 from unskew_papers.engines.spark_jobs import MODULO, count_keys_on_spark
 from unskew_papers.experiment import SPARK, Exhibit, Grid, Measurement, On, Unit

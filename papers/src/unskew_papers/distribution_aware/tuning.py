@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unskew_papers.claims import Above, All, AtLeast, AtMost, Below, Claim, Ordered, Reason
+from unskew_papers.checks import Above, All, AtLeast, AtMost, Below, Ordered
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     LEARN,
@@ -76,14 +77,15 @@ FIGURE_6 = Exhibit(
         Claim("second-bucket",
               "A second bucket a worker cuts the mean imbalance sharply, more help little.",
               "a sharp fall from μ = 1 to 2",
-              All(Ordered([_ONE - _TWO, _TWO - _ALL_BUCKETS], each=["alpha"], form="{:.1f}"),
+              All(Ordered({"the second brings": _ONE - _TWO, "all others": _TWO - _ALL_BUCKETS},
+                          each=["alpha"], form="{:.1f}"),
                   Below(0.9, {"with a second": _TWO / _ONE}, each=["alpha"])),
               Reason("For Zipf-3 the cut is a little less than the tenth that we call sharp: the "
                      "hottest key alone makes 66 of the 83 points, and no bucket can change that. "
                      "It is still more than all further buckets bring.")),
         Claim("worst-hardly-changes", "The worst case is only slightly affected by μ.", "slightly",
               All(Above(0.75, _LEFT["worst"], each=["alpha"], form="to {:.0%}"),
-                  Ordered([_LEFT["worst"], _LEFT["mean"]], each=["alpha"])),
+                  Ordered({"worst": _LEFT["worst"], "mean": _LEFT["mean"]}, each=["alpha"])),
               Reason("It holds for Zipf-3. For Zipf-1 no key is large, so that smaller pieces can "
                      "always be dealt more evenly: more buckets lower the worst case as much as "
                      "the mean, from 32 to 5 % also over 700 mappings. Zipf-2 lies between.")),
@@ -196,8 +198,10 @@ FIGURE_8 = Exhibit(
         Claim("buckets-drive-light-skew",
               "With little skew μ drives the result and Θ hardly matters.",
               "Zipf-1: bands along Θ",
-              Ordered([smallest(spread("sigma_mean"), ["theta"], **_LIGHT),
-                       largest(spread("sigma_mean"), ["mu"], **_LIGHT)], form="{:.0f}")),
+              Ordered({"σ moves along μ by at least": smallest(spread("sigma_mean"), ["theta"],
+                                                               **_LIGHT),
+                       "along Θ by at most": largest(spread("sigma_mean"), ["mu"], **_LIGHT)},
+                      form="{:.0f}")),
         Claim("nothing-left-to-gain",
               "With skew there is not much to gain from more buckets or lower thresholds once Θ "
               "is the hottest key's share.",
@@ -277,8 +281,8 @@ FIGURE_9 = Exhibit(
                            form="{:,}") for z, enough in _ENOUGH.items()))),
         Claim("faster-with-skew", "The more skewed, the faster it learns.",
               "faster for stronger skew",
-              Ordered([_excess(alpha) for alpha in _ALPHAS], or_equal=True,
-                      form="{:.2f}× after 100 tuples")),
+              Ordered({f"Zipf-{alpha:.0f}": _excess(alpha) for alpha in _ALPHAS}, or_equal=True,
+                      form="{:.2f}×")),
     ),
     [
         On(Measurement(

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from unskew_papers.claims import All, AtLeast, Below, Claim, Falls, Reason, Within, placed_exactly
+from unskew_papers.checks import All, AtLeast, Below, Falls, Within
+from unskew_papers.claims import Claim, Reason, placed_exactly
 from unskew_papers.dynamic_key.methods import (
     ELECTION,
     METHODS,

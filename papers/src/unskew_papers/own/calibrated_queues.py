@@ -9,7 +9,8 @@ import numpy as np
 
 from unskew.hashing import Ids
 from unskew.streams import zipf
-from unskew_papers.claims import Claim, Exact, Reason, Within
+from unskew_papers.checks import Exact, Within
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.datasets import keys_of
 from unskew_papers.engines.calibration import Calibration
 from unskew_papers.engines.queues import placed_in_queues

@@ -6,7 +6,8 @@ from typing import Any
 from unskew.advisor.predict import FLOOR_PERCENT, all_schemes, predict
 from unskew.advisor.profiling import profile_stream
 from unskew.simulator.loads import count_rows, simulate
-from unskew_papers.claims import AtMost, Claim, Reason
+from unskew_papers.checks import AtMost
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.engines.simulation import loads_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines

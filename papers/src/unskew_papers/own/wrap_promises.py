@@ -7,7 +7,8 @@ from unskew.errors import InvalidParameterError
 from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.simulator.loads import count_rows, simulate
 from unskew.streams.base import Stream
-from unskew_papers.claims import Above, AtLeast, AtMost, Claim, Ordered, Reason
+from unskew_papers.checks import Above, AtLeast, AtMost, Ordered
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.own.workloads import (
@@ -141,7 +142,10 @@ def _fewest_places(plans: int) -> Ordered:
     own: dict[str, Any] = {"scheme": _WRAP, "draw": 0, "plans": plans}
     others: dict[str, Any] = {"scheme": other_than(_WRAP)}
     return Ordered(
-        [smallest("replication", **others), cell("replication", **own)],
+        {
+            "the fewest of others": smallest("replication", **others),
+            _WRAP: cell("replication", **own),
+        },
         each=_SETTING,
         where={"learn": _LEARNED},
         among=lambda row: row["scheme"] == _WRAP or row["memory"] > row["keys"],

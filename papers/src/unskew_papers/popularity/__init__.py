@@ -5,7 +5,8 @@ from unskew_papers.popularity.adaptive import ADAPTIVE_FIGURES
 from unskew_papers.popularity.applications import APPLICATION_FIGURES
 from unskew_papers.popularity.bounds import FIGURE_9, FIGURE_10, FIGURE_11, TABLE_1, TABLE_2
 from unskew_papers.popularity.predictor import FIGURE_34, FIGURE_35, FIGURE_36
-from unskew_papers.popularity.workers import FIGURE_13, FIGURE_14, FIGURE_15, FIGURE_33
+from unskew_papers.popularity.skew import FIGURE_15
+from unskew_papers.popularity.workers import FIGURE_13, FIGURE_14, FIGURE_33
 
 EXPERIMENTS = declared(
     "popularity",

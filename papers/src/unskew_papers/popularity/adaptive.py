@@ -13,7 +13,8 @@ import numpy as np
 from unskew.groupings.popularity import Popularity
 from unskew.groupings.registry import make_grouping
 from unskew.hashing import Ids
-from unskew_papers.claims import AtLeast, AtMost, Claim, Reason
+from unskew_papers.checks import AtLeast, AtMost
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.datasets import keys_of
 from unskew_papers.engines.queues import identities_on_spark
 from unskew_papers.engines.spark_jobs import SLOTS, JobResult, counted, frame, summed_up

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from unskew.groupings.wrap import Wrap
 from unskew.sketches.coin_synopsis import flip_many
-from unskew_papers.claims import All, AtLeast, AtMost, Check, Claim, Falls, Reason, Rises
+from unskew_papers.checks import All, AtLeast, AtMost, Check, Falls, Rises
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.quantities import Computed, cell, largest, where_smallest

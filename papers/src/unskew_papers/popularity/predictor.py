@@ -11,7 +11,8 @@ from unskew.sketches.coin_synopsis import CoinSynopsis
 from unskew.sketches.count_min import CountMin
 from unskew.sketches.space_saving import SpaceSaving
 from unskew.streams import drift
-from unskew_papers.claims import Above, AtLeast, AtMost, Claim, Reason
+from unskew_papers.checks import Above, AtLeast, AtMost
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.datasets import keys_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines

@@ -1,4 +1,4 @@
-"""Figures 13, 14, 15 and 33: throughput and latency, by number of workers and by skew."""
+"""Figures 13, 14 and 33: throughput and latency by number of workers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,17 +8,8 @@ import numpy as np
 from unskew.hashing import Ids
 from unskew.streams import zipf
 from unskew.streams.base import Stream
-from unskew_papers.claims import (
-    Above,
-    All,
-    AtLeast,
-    AtMost,
-    Claim,
-    Reason,
-    Rises,
-    Within,
-    placed_exactly,
-)
+from unskew_papers.checks import Above, All, AtLeast, AtMost, Rises, Within
+from unskew_papers.claims import Claim, Reason, placed_exactly
 from unskew_papers.datasets import keys_of
 from unskew_papers.engines.queues import placed_in_queues
 from unskew_papers.engines.spark_jobs import SLOTS, JobResult, count_keys_on_spark
@@ -38,10 +29,10 @@ from unskew_papers.popularity.stage import (
     settled,
     windows_of,
 )
-from unskew_papers.quantities import Computed, Quantity, cell, smallest
-from unskew_papers.rows import GIVEN, LARGEST, SMALLEST, Row, Rows, one_of, other_than
+from unskew_papers.quantities import Computed, Quantity, cell
+from unskew_papers.rows import GIVEN, LARGEST, SMALLEST, Row, Rows, other_than
 
-_ZF = (
+ZF = (
     "synthetic, as in the paper: ZF, Zipf with 10 million keys (fewer at smoke size), but at most "
     "10 million rows instead of a billion"
 )
@@ -50,7 +41,8 @@ _DEAR_MERGES = "SG, merge = row"
 _SCHEMES = {**SCHEMES, _DEAR_MERGES: SCHEMES["SG"]}
 
 
-def _run_zipf_in_queues(unit: Unit, seed: int) -> Sequence[Row]:
+def run_zipf_in_queues(unit: Unit, seed: int) -> Sequence[Row]:
+    """Measure all schemes on a Zipf stream."""
     stream = zipf(unit["keys"], unit["z"], unit["rows"], seed=seed)
     return [{"z": unit["z"], **row} for row in _throughputs(stream, unit, list(_SCHEMES), seed)]
 
@@ -127,26 +119,6 @@ def _measured(keys: Ids, unit: Unit, name: str, seed: int) -> tuple[JobResult, d
     }
 
 
-def _run_skews_on_spark(unit: Unit, seed: int) -> Sequence[Row]:
-    keys = keys_of(zipf(_FEW_KEYS, unit["z"], unit["rows"], seed=seed))
-    rows = []
-    for name, scheme in SCHEMES_ON_SPARK.items():
-        job = count_keys_on_spark(keys, SLOTS, scheme, milliseconds=unit["milliseconds"], seed=seed)
-        rows.append(
-            {
-                "z": unit["z"],
-                "scheme": name,
-                "throughput": keys.size / max(job.busy),
-                "by_loads": 1000 / unit["milliseconds"] * sum(job.loads) / max(job.loads),
-                "job_seconds": job.seconds,
-                "counters": job.partials,
-                "exact": job.exact,
-            }
-        )
-    return rows
-
-
-_FEW_KEYS = 1_000
 _JOBS_DATA = (
     "work is waiting, so that all workers run on few cores, and the time is that of the busiest "
     "worker; schemes that learn have seen the rows before"
@@ -239,7 +211,7 @@ FIGURE_13 = Exhibit(
     ),
     [
         On(Measurement(
-            CALIBRATED, Grid({"workers": "workers", "z": [1.0]}), _run_zipf_in_queues,
+            CALIBRATED, Grid({"workers": "workers", "z": [1.0]}), run_zipf_in_queues,
             {
                 "smoke": {"rows": 300_000, "keys": 100_000, "workers": [8, 32, 80, 128]},
                 "paper": {
@@ -247,7 +219,7 @@ FIGURE_13 = Exhibit(
                     "workers": [8, 16, 32, 48, 64, 80, 96, 112, 128],
                 },
             },
-            f"{_ZF}; {CALIBRATED_TEXT}", {"smoke": 6, "paper": 195},
+            f"{ZF}; {CALIBRATED_TEXT}", {"smoke": 6, "paper": 195},
         )),
         On(_ZIPF_ON_SPARK,
            "Throughput by number of workers, Zipf-1.0, up to 16 workers on Spark",
@@ -306,65 +278,11 @@ FIGURE_14 = Exhibit(
                 "smoke": {"rows": 300_000, "keys": 100_000, "workers": 64},
                 "paper": {"rows": 10_000_000, "keys": 10_000_000, "workers": 64},
             },
-            f"{_ZF}; {CALIBRATED_TEXT}; rows arrive at 80 % of what the workers could do",
+            f"{ZF}; {CALIBRATED_TEXT}; rows arrive at 80 % of what the workers could do",
             {"smoke": 3, "paper": 20},
         )),
         On(_ZIPF_ON_SPARK, "Distribution of the latency, Zipf-1.0, 16 workers on Spark",
            reasons={"key-grouping-waits": _ALL_AT_ONCE, "shuffle-waits": _ALL_AT_ONCE}),
-    ],
-)  # fmt: skip
-
-_REMAINING = smallest("throughput") / cell("throughput", z=SMALLEST)
-
-FIGURE_15 = Exhibit(
-    "fig15",
-    "Throughput by skew, 64 workers (simulated workers and merges)",
-    Drawing(Chart("Zipf coefficient", THROUGHPUT, [Lines("z", "throughput", by="scheme")])),
-    (
-        Claim("nearly-flat", "PStream's throughput hardly depends on the skew.",
-              "nearly flat (here: at least 80 %)",
-              AtLeast(0.8, _REMAINING, where={"scheme": "PStream"},
-                      form="at least {:.0%} of that at 0.5")),
-        Claim("others-fall", "That of key grouping, DKG and PKG decreases sharply.",
-              "sharply (here: to half or less)",
-              AtMost(0.5, _REMAINING, each=["scheme"],
-                     where={"scheme": one_of("KG", "DKG", "PKG")}, form="{:.0%}")),
-    ),
-    [
-        On(Measurement(
-            CALIBRATED, Grid({"z": "exponents"}), _run_zipf_in_queues,
-            {
-                "smoke": {
-                    "rows": 300_000, "keys": 100_000, "workers": 64, "exponents": [0.5, 1.0, 2.0],
-                },
-                "paper": {
-                    "rows": 10_000_000, "keys": 10_000_000, "workers": 64,
-                    "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
-                },
-            },
-            f"{_ZF}; {CALIBRATED_TEXT}", {"smoke": 5, "paper": 130},
-        )),
-        On(Measurement(
-            SPARK, Grid({"z": "exponents"}), _run_skews_on_spark,
-            {
-                "smoke": {"rows": 4_000, "milliseconds": 1.0, "exponents": [0.5, 1.0, 2.0]},
-                "paper": {
-                    "rows": 100_000, "milliseconds": 1.0,
-                    "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
-                },
-            },
-            "synthetic: ZF with 1,000 keys; work is waiting, so that 16 workers run on few cores, "
-            "and the time is that of the busiest worker; schemes that learn have seen the rows "
-            "before",
-            {"smoke": 40, "paper": 950},
-           ),
-           "Throughput by skew with 16 workers, on Spark",
-           draw=Drawing(Chart("Zipf coefficient", "rows a second", [
-               Lines("z", "throughput", by="scheme", only=list(SCHEMES_ON_SPARK)),
-               Lines("z", "by_loads", by="scheme", only=list(SCHEMES_ON_SPARK),
-                     label="{scheme} by its loads", style="dashed"),
-           ])),
-           claims=[placed_exactly()]),
     ],
 )  # fmt: skip
 

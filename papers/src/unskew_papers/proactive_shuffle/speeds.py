@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unskew.streams.base import Stream
-from unskew_papers.claims import All, Claim, Near, Ordered, Reason, placed_exactly
+from unskew_papers.checks import All, Near, Ordered
+from unskew_papers.claims import Claim, Reason, placed_exactly
 from unskew_papers.engines.calibration import Calibration
 from unskew_papers.engines.simulation import queue_of
 from unskew_papers.engines.spark_streams import run_stream
@@ -164,12 +165,12 @@ def _recovers(published: int) -> Near:
     return Near(published, worst, off=_STRETCH, form="worst until {:,.0f}")
 
 
-def _lower(times: Quantity, than: Quantity) -> Ordered:
-    return Ordered([than, times], form="{:.0f} ms")
+def _ordered(**times: Quantity) -> Ordered:
+    return Ordered(times, form="{:.0f} ms")
 
 
 def _worse_in_between(before: Quantity, after: Quantity, end: Quantity) -> All:
-    return All(_lower(before, after), _lower(end, after))
+    return All(_ordered(after=after, before=before), _ordered(after=after, end=end))
 
 
 def _mean(scheme: str, first: int, last: int) -> Quantity:
@@ -180,7 +181,7 @@ _LOWER_AFTER = Claim(
     "lower-after",
     "From then on its completion times are lower.",
     "lower",
-    _lower(_mean(POSG, 30_000, _CHANGE), _mean(ROUND_ROBIN, 30_000, _CHANGE)),
+    Ordered({name: _mean(name, 30_000, _CHANGE) for name in (ROUND_ROBIN, POSG)}, form="{:.0f} ms"),
 )
 _DEGRADES = Claim(
     "degrades-and-recovers",
@@ -286,7 +287,8 @@ FIGURE_11 = Exhibit(
                placed_exactly("micro-batches"),
                Claim("lower-after", "Once POSG has learned, completion times are lower than with "
                      "Storm's shuffle.", "lower",
-                     _lower(_last_of_batches(POSG, 0.25, 0.5), _last_of_batches(ASSG, 0.25, 0.5)),
+                     Ordered({name: _last_of_batches(name, 0.25, 0.5) for name in (ASSG, POSG)},
+                             form="{:.0f} ms"),
                      _SHORT),
                Claim("degrades-and-recovers", "When the speeds change its performance degrades, "
                      "and later it recovers.", "before < after > end",

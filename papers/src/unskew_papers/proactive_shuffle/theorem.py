@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.sketches.cost_sketch import CostSketch
-from unskew_papers.claims import All, AtMost, Claim, Within
+from unskew_papers.checks import All, AtMost, Within
+from unskew_papers.claims import Claim
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.quantities import cell, largest, smallest
