@@ -1,4 +1,4 @@
-"""What ``unskew reproduce`` prints and writes, and how it ends."""
+"""Output, files and exit codes of ``unskew reproduce``."""
 
 import json
 from pathlib import Path

@@ -22,14 +22,7 @@ from unskew_papers.distribution_aware.mappings import (
 )
 from unskew_papers.experiment import SIMULATION, Exhibit, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
-from unskew_papers.quantities import (
-    Quantity,
-    cell,
-    largest,
-    level,
-    slope,
-    where_largest,
-)
+from unskew_papers.quantities import Quantity, cell, largest, level, slope, where_largest
 from unskew_papers.rows import Row, above, one_of, other_than
 
 MANY: dict[str, Any] = {"k": above(1)}

@@ -93,7 +93,7 @@ class Tally:
         self._found[tuple(setting.items())].append(pair)
 
     def rows(self) -> list[Row]:
-        """Return one row a setting."""
+        """Return one row per setting."""
         return [_summary(dict(setting), pairs) for setting, pairs in self._found.items()]
 
 

@@ -187,7 +187,7 @@ FIGURE_11 = Exhibit(
 FIGURE_12 = Exhibit(
     "fig12",
     "Throughput over the number of instances",
-    Drawing(Chart("instances k", "tuples a second",
+    Drawing(Chart("instances k", "tuples per second",
                   [Lines("k", "throughput", by="scheme", only=list(_ON_SPARK),
                          where={"where": "Spark"})], each=["data"])),
     (

@@ -16,11 +16,7 @@ from unskew_papers.distribution_aware.mappings import (
 )
 from unskew_papers.experiment import SIMULATION, Exhibit, Measurement, On, Unit
 from unskew_papers.figures import Curve, Figure, Panel
-from unskew_papers.quantities import (
-    largest,
-    smallest,
-    spread,
-)
+from unskew_papers.quantities import largest, smallest, spread
 from unskew_papers.rows import Row, Rows
 
 _SCHEMES = {"DKG": "distribution-aware", "Universal": "universal", "wrap": WRAP}

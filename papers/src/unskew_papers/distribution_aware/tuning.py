@@ -72,7 +72,7 @@ _LEFT = {which: _dkg(which, mu=LARGEST) / _dkg(which, mu=1) for which in ("mean"
 FIGURE_6 = Exhibit(
     "fig6",
     "Imbalance of DKG over the buckets a worker (Θ = 1, k = 2)",
-    _over("mu", "buckets a worker μ"),
+    _over("mu", "buckets per worker μ"),
     (
         Claim("second-bucket",
               "A second bucket a worker cuts the mean imbalance sharply, more help little.",

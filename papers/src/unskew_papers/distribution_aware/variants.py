@@ -17,11 +17,7 @@ from unskew_papers.distribution_aware.mappings import (
 )
 from unskew_papers.experiment import SIMULATION, Exhibit, Measurement, On, Unit
 from unskew_papers.figures import Chart, Curve, Drawing, Lines
-from unskew_papers.quantities import (
-    Quantity,
-    cell,
-    largest,
-)
+from unskew_papers.quantities import Quantity, cell, largest
 from unskew_papers.rows import Row, Rows, one_of
 
 

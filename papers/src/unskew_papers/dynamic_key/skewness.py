@@ -192,7 +192,7 @@ FIGURE_11 = Exhibit(
         On(_SPARK, "Time, σ, DistCost and throughput as the skewness grows, on Spark",
            draw=_metrics(
                {**METRICS, "latency": "seconds of the busiest worker",
-                "throughput": "rows a second"},
+                "throughput": "rows per second"},
                Lines("skew", "simulated_seconds", by="method", only=list(METHODS),
                      label="{method} simulated", style="dashed")),
            claims=[

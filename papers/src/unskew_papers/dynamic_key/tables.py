@@ -67,7 +67,7 @@ TABLE_1 = Exhibit(
             Lines("workers", "ideal_load", label="ideal"),
             Lines("workers", "threshold_load", label="threshold"),
         ]),
-        Chart("machines", "workers a key", [
+        Chart("machines", "workers per key", [
             Lines("workers", "max_workers", label="most", style="dashed"),
             Lines("workers", "used_by_dkg", label="DKG, a stream of one key"),
             Lines("workers", "used_by_wrap", label="wrap, a stream of one key"),

@@ -1,4 +1,4 @@
-"""What an engine costs, as queues have to know it: measured by jobs of known work on Spark.
+"""Costs of an engine, as queues have to know them: measured by jobs of known work on Spark.
 
 Every job runs a few times and the shortest counts: other programs only ever make one longer.
 """
@@ -186,9 +186,9 @@ def _overslept() -> float:
 
 
 def _shortest(jobs: "Sequence[DataFrame]") -> list[float]:
-    """Return the shortest time of each job in milliseconds; they run in turn, one after another.
+    """Return the shortest time of each job in milliseconds; all run once, then all again.
 
-    The first turns do not count: Python workers start in them, and the JVM compiles.
+    The first rounds do not count: Python workers start in them, and the JVM compiles.
     """
     taken = np.array([[_milliseconds(job) for job in jobs] for _ in range(_WARM_UP + _TIMES)])
     shortest: list[float] = taken[_WARM_UP:].min(axis=0).tolist()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SLOTS = 16
 """Workers that can wait at the same time."""
 MODULO = "modulo"
-"""Whole numbers by their remainder, which Spark is told as an expression."""
+"""Whole numbers by their remainder, which Spark is given as an expression."""
 SOURCES = 8
 """Partitions that rows come from."""
 ROWS_PER_WAIT = 500
@@ -53,7 +53,7 @@ class JobResult:
 
     @property
     def throughput(self) -> float:
-        """Rows a second while the workers work: a stream starts once, a job every time."""
+        """Rows per second while the workers work: a stream starts once, a job every time."""
         return sum(self.loads) / max(self.busy)
 
     @property

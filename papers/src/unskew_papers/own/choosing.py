@@ -11,15 +11,7 @@ from unskew_papers.claims import Claim, Reason
 from unskew_papers.engines.simulation import loads_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
-from unskew_papers.own.workloads import (
-    DRIFTING,
-    KEYS,
-    SOURCES,
-    STEADY,
-    recorded,
-    stream_of,
-    unseen,
-)
+from unskew_papers.own.workloads import DRIFTING, KEYS, SOURCES, STEADY, recorded, stream_of, unseen
 from unskew_papers.quantities import Quantity, cell, smallest
 from unskew_papers.rows import Row, at_least, one_of
 

@@ -17,12 +17,7 @@ from unskew_papers.claims import Claim, Reason
 from unskew_papers.engines.simulation import balance, loads_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Level, Lines
-from unskew_papers.partial_key.local_loads import (
-    BALANCED,
-    FRACTION,
-    ORDER_OF_MAGNITUDE,
-    ZIPF_DATA,
-)
+from unskew_papers.partial_key.local_loads import BALANCED, FRACTION, ORDER_OF_MAGNITUDE, ZIPF_DATA
 from unskew_papers.quantities import cell, largest, smallest
 from unskew_papers.rows import LARGEST, SMALLEST, Row, below, one_of
 

@@ -8,15 +8,7 @@ from unskew_papers.experiment import Exhibit, On
 from unskew_papers.figures import Chart, Curve, Drawing, Fixed, Lines
 from unskew_papers.partial_key.word_count import JOBS, SCHEMES, in_micro_batches, in_queues
 from unskew_papers.quantities import Quantity, cell, first, largest, smallest
-from unskew_papers.rows import (
-    ALL_BUT_SMALLEST,
-    FIRST,
-    LARGEST,
-    SMALLEST,
-    Rows,
-    one_of,
-    other_than,
-)
+from unskew_papers.rows import ALL_BUT_SMALLEST, FIRST, LARGEST, SMALLEST, Rows, one_of, other_than
 
 _LATENCY = {
     "PKG": {0.1: 3.81, 0.5: 6.24, 1.0: 11.01},
@@ -55,7 +47,7 @@ _OVER_DELAY = "CPU delay in ms"
 FIGURE_10A = Exhibit(
     "fig10a",
     "Throughput of PKG, shuffle and key grouping as the work of a key grows",
-    Drawing(Chart(_OVER_DELAY, "keys a second",
+    Drawing(Chart(_OVER_DELAY, "keys per second",
                   [Lines("delay", "throughput", by="scheme", only=list(SCHEMES))], each=["data"])),
     (
         placed_exactly(),
@@ -97,8 +89,8 @@ def _level_of_key_grouping(rows: Rows) -> list[Curve]:
 
 _BY_MEMORY = Drawing(
     Chart(
-        "counters a worker",
-        "keys a second",
+        "counters per worker",
+        "keys per second",
         [
             Lines("counters", "throughput", by="scheme", where={"scheme": other_than("KG")}),
             _level_of_key_grouping,

@@ -16,9 +16,7 @@ from unskew_papers.engines.queues import serve
 from unskew_papers.engines.spark_jobs import count_keys_on_spark
 from unskew_papers.engines.spark_streams import count_stream_on_spark
 from unskew_papers.experiment import CALIBRATED, SPARK, Grid, Measurement, Unit
-from unskew_papers.rows import (
-    Row,
-)
+from unskew_papers.rows import Row
 
 SCHEMES = {"PKG": ("partial-key", 8), "SG": ("shuffle", 8), "KG": ("key", 10), "wrap": ("wrap", 8)}
 """Ten processes each: all of them workers, or eight and two that aggregate."""

@@ -30,14 +30,7 @@ from unskew_papers.experiment import (
     Unit,
 )
 from unskew_papers.figures import Chart, Curve, Drawing
-from unskew_papers.popularity.applications import (
-    DATA,
-    SETS,
-    WORKERS,
-    label,
-    sets_of,
-    stream_of,
-)
+from unskew_papers.popularity.applications import DATA, SETS, WORKERS, label, sets_of, stream_of
 from unskew_papers.popularity.stage import THROUGHPUT, merge_cost_of, windows_of
 from unskew_papers.quantities import Quantity, cell, largest, median, where_largest
 from unskew_papers.rows import GIVEN, Row, Rows

@@ -155,7 +155,7 @@ FIGURE_34 = Exhibit(
 FIGURE_35 = Exhibit(
     "fig35",
     "Time to tell whether a row's key is hot",
-    _draw("microseconds_a_row", "microseconds a row"),
+    _draw("microseconds_a_row", "microseconds per row"),
     tuple(
         Claim(f"than-{name}", f"PStream needs less time than {what}.", f"−{100 * by:.0f} %",
               AtMost(-by, _against("microseconds_a_row", other) - 1, form="{:+.0%}"),
@@ -169,7 +169,7 @@ FIGURE_35 = Exhibit(
 FIGURE_36 = Exhibit(
     "fig36",
     "Throughput of predictors of hot keys",
-    _draw("million_rows_a_second", "million rows a second"),
+    _draw("million_rows_a_second", "million rows per second"),
     (
         Claim("always-faster", "PStream's predictor is faster than the others at every skew.",
               "always",

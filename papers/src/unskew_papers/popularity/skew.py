@@ -9,11 +9,7 @@ from unskew_papers.datasets import keys_of
 from unskew_papers.engines.spark_jobs import SLOTS, count_keys_on_spark
 from unskew_papers.experiment import CALIBRATED, SPARK, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
-from unskew_papers.popularity.stage import (
-    CALIBRATED_TEXT,
-    SCHEMES_ON_SPARK,
-    THROUGHPUT,
-)
+from unskew_papers.popularity.stage import CALIBRATED_TEXT, SCHEMES_ON_SPARK, THROUGHPUT
 from unskew_papers.popularity.workers import ZF, run_zipf_in_queues
 from unskew_papers.quantities import cell, smallest
 from unskew_papers.rows import SMALLEST, Row, one_of
@@ -85,7 +81,7 @@ FIGURE_15 = Exhibit(
             {"smoke": 40, "paper": 950},
            ),
            "Throughput by skew with 16 workers, on Spark",
-           draw=Drawing(Chart("Zipf coefficient", "rows a second", [
+           draw=Drawing(Chart("Zipf coefficient", "rows per second", [
                Lines("z", "throughput", by="scheme", only=list(SCHEMES_ON_SPARK)),
                Lines("z", "by_loads", by="scheme", only=list(SCHEMES_ON_SPARK),
                      label="{scheme} by its loads", style="dashed"),

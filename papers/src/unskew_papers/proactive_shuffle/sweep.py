@@ -8,17 +8,7 @@ import numpy as np
 
 from unskew.streams import with_costs, zipf
 from unskew.streams.base import Stream
-from unskew_papers.checks import (
-    Above,
-    All,
-    AtLeast,
-    AtMost,
-    Falls,
-    Near,
-    Ordered,
-    Rises,
-    Within,
-)
+from unskew_papers.checks import Above, All, AtLeast, AtMost, Falls, Near, Ordered, Rises, Within
 from unskew_papers.claims import Claim, Reason
 from unskew_papers.engines.simulation import queue_of
 from unskew_papers.experiment import QUEUEING, Chunks, Exhibit, Grid, Measurement, On, Unit
