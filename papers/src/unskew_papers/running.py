@@ -94,8 +94,8 @@ class KeptRows:
             f"{name} was {found.get(name)!r}, is now {self._header[name]!r}" for name in names
         )
         raise OtherRunError(
-            f"reproduce: {self._path.parent} has rows of another run, which are not mixed: {differences}. "
-            "Hint: --fresh takes them away, --out FOLDER writes elsewhere"
+            f"reproduce: {self._path.parent} has rows of another run, which are not mixed: "
+            f"{differences}. Hint: --fresh takes them away, --out FOLDER writes elsewhere"
         )
 
 
