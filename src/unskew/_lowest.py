@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew._borrowed import borrowed
-from unskew._compiled import compiled, inlined
+from unskew._compiled import borrowed, compiled, inlined
 
 _ENTRY = np.dtype([("place", np.int64), ("bound", np.float64)])
 _STATE = np.dtype(

@@ -93,7 +93,7 @@ def check_weights(owner: str, parameter: str, weights: ArrayLike, size: int) -> 
     """
     checked = np.ascontiguousarray(weights, dtype=np.float64)
     if checked.shape != (size,):
-        expected = f"one number a key ({size})"
+        expected = f"one number per key ({size})"
         raise InvalidParameterError(owner, parameter, expected, f"shape {checked.shape}")
     bad = checked[~(np.isfinite(checked) & (checked >= 0))]
     if bad.size:

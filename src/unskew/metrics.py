@@ -1,4 +1,4 @@
-"""How even a load is: pure functions on the loads of the workers."""
+"""Measures of how even a load is: pure functions on the loads of the workers."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,7 @@ def stddev(loads: ArrayLike) -> float:
 
 
 def stddev_of_percent(loads: ArrayLike) -> float:
-    """Return σ of the loads in percent of their sum, as paper 004 has it.
+    """Return σ of the loads in percent of their sum, as the paper on dynamic key grouping has it.
 
     >>> stddev_of_percent([1, 3])
     25.0
@@ -67,5 +67,5 @@ def replication(memory: int, distinct_keys: int) -> float:
 def _checked(owner: str, loads: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     values = np.asarray(loads, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
-        raise InvalidParameterError(owner, "loads", "one number a worker", loads)
+        raise InvalidParameterError(owner, "loads", "one number per worker", loads)
     return values

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.groupings.event_by_event import CostScheduler, CostWorker, SyncReply, SyncRequest
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
-from unskew.groupings.proactive.scheduler import CostScheduler
-from unskew.groupings.proactive.worker import CostReport, CostWorker, SyncReply, SyncRequest
+from unskew.groupings.proactive.worker import CostReport
 from unskew.groupings.shuffle import Shuffle
 from unskew.sketches.cost_sketch import CostSketch
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.groupings.event_by_event import CostScheduler, CostWorker, SyncRequest
 
 from unskew.errors import InvalidParameterError, MissingExtraError
 from unskew.groupings.base import Grouping
@@ -17,8 +18,6 @@ from unskew.groupings.full_knowledge import FullKnowledge
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
-from unskew.groupings.proactive.scheduler import CostScheduler
-from unskew.groupings.proactive.worker import CostWorker, SyncRequest
 from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.groupings.shuffle import Shuffle
 from unskew.simulator import _queues

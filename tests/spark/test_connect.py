@@ -12,15 +12,15 @@ MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(
 HERE = Path(__file__).parent
 TESTS = (
     "test_both_sessions.py",
-    "test_work_stats.py::test_stats_of_a_batch_arrive_and_the_result_is_as_promised",
-    "test_work_stats.py::test_stats_of_a_stream_arrive_with_its_progress",
-    "test_loads_report.py::test_a_python_step_tells_its_rows_and_its_seconds",
-    "test_loads_report.py::test_asking_too_early_is_an_error_and_later_it_is_not",
-    "test_grouped_streams.py::test_apply_gives_out_what_a_running_aggregation_of_spark_gives_out",
-    "test_mapping.py::test_the_rows_are_those_of_a_plain_map[true-proactive-shuffle]",
-    "test_mapping.py::test_batches_give_the_rows_of_a_plain_map",
-    "test_mapping.py::test_errors_reach_the_user_with_function_worker_and_key",
-    "test_mapping_streams.py::test_the_schedule_goes_through_its_phases",
+    "steps/test_running_steps.py::test_stats_of_a_batch_arrive_and_the_result_is_as_promised",
+    "steps/test_running_steps.py::test_stats_of_a_stream_arrive_with_its_progress",
+    "test_loads_of_workers.py::test_a_python_step_tells_its_rows_and_its_seconds",
+    "test_loads_of_workers.py::test_asking_too_early_is_an_error_and_later_it_is_not",
+    "test_group_by_streams.py::test_apply_gives_out_what_a_running_aggregation_of_spark_gives_out",
+    "test_map_rows.py::test_the_rows_are_those_of_a_plain_map[true-proactive-shuffle]",
+    "test_map_rows.py::test_batches_give_the_rows_of_a_plain_map",
+    "test_map_rows.py::test_errors_reach_the_user_with_function_worker_and_key",
+    "test_map_rows_on_streams.py::test_the_schedule_goes_through_its_phases",
 )
 
 

@@ -115,7 +115,7 @@ _LEAST_GAIN = 1e-4
 class TreeGrower:
     """Turn histograms of a leaf into a split, where the split makes classes purer.
 
-    A batch is read once a level: ``for _ in range(6): grower.learn(df, placing); grower.grow()``.
+    A batch is read once per level: ``for _ in range(6): grower.learn(df, placing); grower.grow()``.
     On a stream, ``foreachBatch`` calls `learn` and `grow` for every micro-batch: a leaf that has
     seen ``min_rows`` is split, and its children begin to learn with the next micro-batch.
 

@@ -1,1 +1,1 @@
-"""The schemes that decide which worker a row goes to: one a file."""
+"""The schemes that decide which worker a row goes to: one per file."""

@@ -21,7 +21,7 @@ Workers: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float64]
 
 SparkMode: TypeAlias = Literal["plan", "round-robin", "online", "costs"]
-"""How a scheme runs on Spark: as a plan, which is one native expression; row after row in turn,
+"""How a scheme runs on Spark: as a plan, which is one native expression; round-robin,
 whatever the key; row by row in Python tasks; or by what rows cost, in `map_rows` alone."""
 
 NO_WEIGHTS: Weights = np.empty(0, np.float64)

@@ -93,7 +93,7 @@ def choose_with_probing(
     probe_every: int,
     out: Workers,
 ) -> int:
-    """Deal the rows to the sources in turn; each chooses by what it has sent since its probe."""
+    """Give rows to the sources round-robin; each chooses by what it has sent since its probe."""
     n_sources = seen_by_source.shape[0]
     for i in range(out.size):
         turn, source = divmod(position + i, n_sources)

@@ -1,4 +1,4 @@
-"""Full knowledge: proactive shuffle's ideal, told the true cost of every row beforehand."""
+"""Full knowledge: proactive shuffle's ideal, given the true cost of every row beforehand."""
 
 from collections.abc import Sequence
 from typing import ClassVar

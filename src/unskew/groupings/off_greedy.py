@@ -14,8 +14,8 @@ from unskew.scheduling import longest_first
 class OffGreedy(OfflineGrouping):
     """Place whole keys, most frequent first, on the least loaded worker.
 
-    It is told the counts of the *whole* stream (`fit`) before the first row. Keys that it was not
-    told of are hashed. Memory grows with the number of keys.
+    It is given the counts of the *whole* stream (`fit`) before the first row. Keys that it was
+    not given are hashed. Memory grows with the number of keys.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The near-optimal whole-key placement of paper 000 (O-apx)."""
+"""The near-optimal whole-key placement that distribution-aware grouping is compared with."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from unskew.groupings.off_greedy import OffGreedy
 class Optimal(OffGreedy):
     """Place whole keys by LPT on the true counts of exactly the rows that are measured.
 
-    It differs from off-greedy in what it is told: the counts of the measured part, not of the
+    It differs from off-greedy in what it is given: the counts of the measured part, not of the
     whole stream. No scheme that keeps keys whole can be expected to do better.
 
     Parameters

@@ -33,7 +33,7 @@ class PartialKey(Grouping):
     workers
         Number of downstream workers, at least 1.
     choices
-        Candidates a key, 2 in the paper. They may coincide.
+        Candidates per key, 2 in the paper. They may coincide.
     load
         Which load decides: ``local`` (the source's own counts), ``global`` (an oracle that sees
         all sources) or ``probing`` (local, set to the true load every ``probe_every`` rows).
@@ -104,7 +104,7 @@ class PartialKey(Grouping):
         return self.hashes != "mixed"
 
     def for_sources(self, n_sources: int) -> list[Self]:
-        """Return one object a source, or one for all where sources see a common load."""
+        """Return one object per source, or one for all where sources see a common load."""
         if self.load == "local":
             return super().for_sources(n_sources)
         shared = copy.deepcopy(self)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ HASHED_MEMBER: Ids = np.array([0, 1 << 32, 0], np.uint64)
 The slot of h is ((h >> 32) · n_slots) >> 32, which any engine computes that hashes to 64 bits.
 """
 
+_MOST_BARS = 200
 _DRAWS = np.uint64(0x5851F42D4C957F2D)  # the seed of the draws among a key's pieces
 
 
@@ -81,6 +83,35 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"Plan: {self.summary}"
+
+    def _repr_html_(self) -> str:
+        """Return the summary, why it was chosen, and a bar for the predicted load of a worker."""
+        lines = [f"<b>{escape(repr(self))}</b>"]
+        if self.why:
+            lines.append(escape(self.why))
+        return f"<div>{'<br>'.join(lines)}</div>{_bars(self.predicted_loads)}"
+
+
+def _bars(loads: Loads) -> str:
+    """Return the loads as a small drawing: a bar per worker, and a line at their mean."""
+    top = float(loads.max(initial=0.0))
+    if top <= 0.0:
+        return ""
+    width, height, shown = 480.0, 80.0, loads[:_MOST_BARS]
+    step = width / shown.size
+    bars = "".join(
+        f'<rect x="{step * at:.1f}" y="{height * (1 - load / top):.1f}" width="{0.8 * step:.1f}" '
+        f'height="{height * load / top:.1f}"><title>worker {at}: {load:,.0f}</title></rect>'
+        for at, load in enumerate(shown.tolist())
+    )
+    mean = height * (1 - float(loads.mean()) / top)
+    line = f'<path d="M0 {mean:.1f}H{width:.0f}" stroke="currentColor" stroke-dasharray="4"/>'
+    of = "" if shown.size == loads.size else f", the first {shown.size} of {loads.size}"
+    return (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" fill="#4c78a8" '
+        f'role="img" aria-label="predicted load per worker">{bars}{line}</svg>'
+        f"<div><small>predicted load per worker{of}; dashed: their mean</small></div>"
+    )
 
 
 def hashing_plan(workers: int, slot_member: Ids, n_slots: int) -> Plan:

@@ -10,7 +10,7 @@ from unskew.hashing import Ids
 
 
 class Shuffle(Grouping):
-    """Send row after row to worker after worker (round robin).
+    """Send row after row to worker after worker (round-robin).
 
     Row counts differ by at most one, but every worker may come to hold every key.
 

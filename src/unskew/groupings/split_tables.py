@@ -1,8 +1,8 @@
-"""Deal the rows of split keys by a position that any engine can compute.
+"""Spread the rows of split keys by a position that any engine can compute.
 
 A source that counts what it sends can send each row to the least loaded of its key's workers. An
-engine that only evaluates expressions cannot count. It can deal: each row has a position in [0, 1),
-and a table a key says which part of [0, 1) belongs to which of its workers. The number of the row,
+engine that only evaluates expressions cannot count. But each row has a position in [0, 1), and a
+table per key says which part of [0, 1) belongs to which of its workers. The number of the row,
 times the golden ratio, runs over [0, 1) more evenly than chance; a hash of what is in the row does
 it by chance. All arithmetic is on whole numbers below 2⁶³.
 """

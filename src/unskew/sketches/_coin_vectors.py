@@ -2,7 +2,7 @@
 
 Flip *j* of row *i* is one bit of a hash of (i, j, seed): it depends on nothing else, so a stream
 may be cut into batches anywhere. One hash gives the *j*-th flip of 64 rows at once, which makes the
-search for the next row with a run of heads cost a small fraction of a hash a row.
+search for the next row with a run of heads cost a small fraction of a hash per row.
 """
 
 from typing import NamedTuple

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unskew._borrowed import borrowed
-from unskew._compiled import compiled, inlined
+from unskew._compiled import borrowed, compiled, inlined
 from unskew._lowest import Lowest, borrow_lowest, lowest_by_ones, lowest_of_any, new_lowest
 from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
@@ -174,7 +173,7 @@ class SpaceSaving:
     Parameters
     ----------
     capacity
-        Number of counters, at least 1. Memory is 80 to 112 bytes a counter and never grows.
+        Number of counters, at least 1. Memory is 80 to 112 bytes per counter and never grows.
 
     Notes
     -----

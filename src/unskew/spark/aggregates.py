@@ -114,7 +114,7 @@ def quantiles(col: Column | str, ranks: Sequence[float], *, k: int = 800) -> Col
     Returns
     -------
     Column
-        Array of doubles that occur in the data, one a rank; null if there are no values.
+        Array of doubles that occur in the data, one per rank; null if there are no values.
 
     Notes
     -----

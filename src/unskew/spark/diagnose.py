@@ -269,8 +269,8 @@ def _instant(df: DataFrame, time: str) -> Column:
     if isinstance(kinds[time], DateType | TimestampType | TimestampNTZType):
         return column.cast("timestamp").cast("double")
     expected = "a column of numbers, dates or timestamps"
-    told = f"{time}, of type {kinds[time].simpleString()}"
-    raise InvalidParameterError("diagnose", "time", expected, told, hint="cast it first")
+    got = f"{time}, of type {kinds[time].simpleString()}"
+    raise InvalidParameterError("diagnose", "time", expected, got, hint="cast it first")
 
 
 def _borders(rows: DataFrame) -> list[float] | None:

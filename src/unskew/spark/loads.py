@@ -228,7 +228,7 @@ class JobWatch:
         return self._observed(df, by, rows=False)
 
     def with_rows(self, df: DataFrame, by: By) -> DataFrame:
-        """Return placed rows, with rows a worker and keys counted on their way."""
+        """Return placed rows, with rows per worker and keys counted on their way."""
         return self._observed(df, by, rows=True)
 
     def epoch(self, wait: float) -> Epoch:

@@ -19,8 +19,8 @@ def session(
 
     Python workers are this Python, or what PYSPARK_PYTHON says. A session on this machine alone
     binds to the loopback address. The web page of Spark is off unless ``spark.ui.enabled`` is
-    given. Results stay exact if executors are lost, also in versions of Spark that have to be told
-    so (4.1).
+    given. Results stay exact if executors are lost, also in versions of Spark that need settings
+    for it (4.1).
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class EventMaker:
         self._plans: dict[Path, tuple[int | None, Plan | None]] = {}
 
     def events(self, progress: Any, learned: list[LoopEpoch]) -> list[Epoch]:
-        """Return one event; one a loop, if the query has several; none of no rows."""
+        """Return one event; one per loop, if the query has several; none of no rows."""
         rows = int(progress.numInputRows)
         if not learned and not rows:
             return []

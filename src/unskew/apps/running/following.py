@@ -190,7 +190,7 @@ class QueryFollower:
         self.on_batch(self.batches[-1])
 
     def _epoch(self, progress: StreamingQueryProgress) -> us.Epoch | None:
-        """Wait for the plan loop, which is told at the same time as we are.
+        """Wait for the plan loop, which hears of it at the same time.
 
         A micro-batch that is handed over after this follows the plan that was made of this one.
         """

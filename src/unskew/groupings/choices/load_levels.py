@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew._borrowed import borrowed
-from unskew._compiled import compiled, inlined
+from unskew._compiled import borrowed, compiled, inlined
 
 Sets = NDArray[np.uint64]
 """A row a set: bit ``worker % 64`` of word ``worker // 64`` tells whether the worker is in it."""

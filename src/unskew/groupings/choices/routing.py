@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew._borrowed import borrowed
-from unskew._compiled import compiled, inlined
+from unskew._compiled import borrowed, compiled, inlined
 from unskew._lowest import Lowest, borrow_lowest, lowest_by_ones, lowest_of_any, new_lowest
 from unskew.groupings.base import Weights, Workers
 from unskew.groupings.choices.load_levels import (

@@ -30,7 +30,7 @@ class WChoices(HeadGrouping):
     A tie goes to the first worker. In the first 10 / threshold rows, a key is hot only if it has
     the weight of 10 mean rows: the share of fewer may be chance.
 
-    Memory is fixed: about 130 bytes a counter of the sketch, and a Bloom filter of 20 / threshold
+    Memory is fixed: about 130 bytes per counter of the sketch, and a Bloom filter of 20 / threshold
     keys that remembers which ones were ever hot, so that `candidates` answers all workers for
     them (and for 1 % of the other keys; for more of them once more keys were hot).
 

@@ -65,7 +65,7 @@ class DynamicKey(Grouping):
     expected_keys
         Size of the key space: 10 % of it are old, 40 % teenage and 50 % baby keys.
     rate
-        Rows a second: each row moves the event time on by 1/rate. Shared evenly among sources by
+        Rows per second: each row moves the event time on by 1/rate. Shared evenly among sources by
         `for_source`. No clock is ever read.
     warm_up
         Seconds before any key takes a third worker.

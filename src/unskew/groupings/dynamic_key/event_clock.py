@@ -1,4 +1,4 @@
-"""Event time: when the rows of a stream happen, told by the rows and never by a clock."""
+"""Event time: when the rows of a stream happen, as the rows say and never a clock."""
 
 import math
 from typing import NamedTuple
@@ -70,7 +70,7 @@ class EventClock:
     owner
         Whose parameter ``times`` a message about bad ones names.
     rate
-        Rows a second where rows bring no times of their own.
+        Rows per second where rows bring no times of their own.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class EventClock:
     def _since_origin(self, times: ArrayLike, size: int) -> NDArray[np.float64]:
         given = np.ascontiguousarray(times, dtype=np.float64)
         if given.shape != (size,):
-            expected = f"one number a key ({size})"
+            expected = f"one number per key ({size})"
             raise InvalidParameterError(self._owner, "times", expected, f"shape {given.shape}")
         if not np.all(np.isfinite(given)):
             bad = given[~np.isfinite(given)][0]

@@ -1,4 +1,4 @@
-"""How popular a key must be to be shuffled: the threshold that adapts itself (PStream, 4.4)."""
+"""The adaptive threshold of popularity grouping: the share from which on keys are shuffled."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the sources of `Popularity` look at, and the loop that routes by it."""
+"""The filter of hot keys that the sources of `Popularity` share, and the loop that routes by it."""
 
 from typing import NamedTuple
 

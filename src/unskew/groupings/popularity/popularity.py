@@ -1,4 +1,4 @@
-"""Popularity grouping: hot keys are dealt out in turn, rare keys are hashed."""
+"""Popularity grouping: hot keys go round-robin over all workers, rare keys are hashed."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ _ENDLESS = 1 << 62
 
 
 class Popularity(Grouping):
-    """Deal the rows of hot keys to all workers in turn, hash the rows of all other keys [1].
+    """Send the rows of hot keys round-robin to all workers, hash the rows of all other keys [1].
 
     Which keys are hot *now* is learned from a few rows chosen by coin flips (`CoinSynopsis`) and
     kept in a counting Bloom filter, so a row costs little more than a hash and drifting fame is

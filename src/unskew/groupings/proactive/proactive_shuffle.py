@@ -63,7 +63,7 @@ class ProactiveShuffle(Grouping):
 
     Workers sketch what rows cost (by key) and report once their sketches are stable; the
     scheduler, one for all sources, adds up the estimated cost of what it gives to each worker and
-    corrects the sums whenever a report comes. Without reports it deals rows in turn, as `Shuffle`.
+    corrects the sums whenever a report comes. Without reports rows go round-robin.
     Meant for operators without state: every worker may come to hold every key.
 
     Parameters
@@ -80,7 +80,7 @@ class ProactiveShuffle(Grouping):
         What a worker's load is corrected to. ``"elapsed"``: the time when it ended a row, so that
         a worker which stood idle does not count as behind. ``"work"``: the cost of all its rows.
     resync
-        Correct the loads also after every ``window`` rows a worker without a report.
+        Correct the loads also after every ``window`` rows per worker without a report.
     seed
         Picks the hash functions of the sketches.
 
@@ -88,7 +88,7 @@ class ProactiveShuffle(Grouping):
     -----
     The text of [1] corrects to the work and only after reports; the authors' program [2] corrects
     to the elapsed time, and in between, too. The defaults follow the program: on the streams of
-    [1] up to Zipf-1.0 the text's rule is on average slower than plain round robin, since it sends
+    [1] up to Zipf-1.0 the text's rule is on average slower than plain round-robin, since it sends
     an idle worker all the work that it has missed. ``clock="work", resync=False`` is the text.
 
     Cells of a sketch that were empty at the last look do not count as changed: otherwise, under
@@ -201,7 +201,7 @@ class ProactiveShuffle(Grouping):
     def _numbers(self, parameter: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         if numbers.shape != (size,):
-            expected, got = f"one number a key ({size})", f"shape {numbers.shape}"
+            expected, got = f"one number per key ({size})", f"shape {numbers.shape}"
             raise InvalidParameterError(type(self).__name__, parameter, expected, got)
         return numbers
 

@@ -1,9 +1,9 @@
 """The scheduler's side of proactive shuffle: give each row to the worker with the least work.
 
-Round robin until every worker has reported its costs; then greedy by estimated load. Each report
-starts an *epoch*: the next rows, one a worker, ask how far the estimates are off, and once all
-workers have answered the estimates are corrected. The steps are compiled and serve both the event
-by event class `CostScheduler` and the closed loop of the simulator.
+Round-robin until every worker has reported its costs; then greedy by estimated load. Each report
+starts an *epoch*: the next rows, one per worker, ask how far the estimates are off, and once all
+workers have answered the estimates are corrected. The steps are compiled: the closed loop of the
+simulator and the driver on Spark take them one by one.
 """
 
 from enum import IntEnum
@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled, inlined
-from unskew._validation import check_int
-from unskew.errors import InvalidParameterError
-from unskew.groupings.proactive.worker import CostReport, SyncReply, SyncRequest
-from unskew.hashing import Key, identity
 from unskew.sketches.cost_sketch import estimate_cost, mean_cost
-from unskew.sketches.count_min import check_precision, columns_of, row_parameters, sketch_shape
 
 
 class SchedulerPhase(IntEnum):
@@ -127,7 +122,7 @@ def _add_estimate(state: SchedulerState, worker: int, columns: NDArray[np.int64]
 
 @compiled
 def start_epoch(state: SchedulerState) -> None:
-    """Let the next rows, one a worker, ask how far the estimates are off."""
+    """Let the next rows, one per worker, ask how far the estimates are off."""
     registers = state.registers
     registers[_PHASE] = _SEND_ALL
     registers[_EPOCH] += 1
@@ -197,85 +192,3 @@ def take_in_reply(state: SchedulerState, worker: int, epoch: int, difference: fl
         state.estimated[:] += state.differences
         state.registers[_PHASE] = _RUN
         state.registers[_SINCE] = 0
-
-
-class CostScheduler:
-    """Assign rows by estimated load: rows and messages in, workers and requests out.
-
-    Parameters
-    ----------
-    workers
-        Number of downstream workers, at least 1.
-    resync_after
-        Ask the workers anew after so many rows without a report, 0 for never.
-    epsilon, delta, seed
-        Precision and hash functions of the matrices, equal for the scheduler and all workers.
-
-    Examples
-    --------
-    Nothing is known at first, so rows are dealt in turn:
-
-    >>> scheduler = CostScheduler(2)
-    >>> [scheduler.assign("a") for _ in range(3)]
-    [(0, None), (1, None), (0, None)]
-    >>> scheduler.phase.name
-    'ROUND_ROBIN'
-    """
-
-    def __init__(
-        self,
-        workers: int,
-        *,
-        resync_after: int = NO_RESYNC,
-        epsilon: float = 0.05,
-        delta: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        owner = type(self).__name__
-        self.workers = check_int(owner, "workers", workers, minimum=1)
-        self.resync_after = check_int(owner, "resync_after", resync_after, minimum=0)
-        self.epsilon, self.delta = check_precision(owner, epsilon, delta)
-        self.seed = check_int(owner, "seed", seed)
-        rows, columns = sketch_shape(self.epsilon, self.delta)
-        self._parameters = row_parameters(self.seed, rows)
-        self._state = new_scheduler(self.workers, rows, columns)
-
-    @property
-    def phase(self) -> SchedulerPhase:
-        """Where the scheduler stands."""
-        return phase_of(self._state)
-
-    @property
-    def epoch(self) -> int:
-        """Number of the last synchronisation begun, 0 before the first."""
-        return epoch_of(self._state)
-
-    @property
-    def estimated(self) -> NDArray[np.float64]:
-        """Estimated load of every worker (a copy)."""
-        return self._state.estimated.copy()
-
-    def assign(self, key: Key) -> tuple[int, SyncRequest | None]:
-        """Return the worker of the next row, and the request that the row has to carry."""
-        state = self._state
-        columns = np.empty(self._parameters.shape[0], np.int64)
-        columns_of(identity(key), self._parameters, np.uint64(state.cells.shape[2]), columns)
-        worker, epoch = assign(state, columns, self.resync_after)
-        if epoch == NO_REQUEST:
-            return int(worker), None
-        return int(worker), SyncRequest(int(epoch), float(state.estimated[worker]))
-
-    def receive(self, message: CostReport | SyncReply) -> None:
-        """Take in a worker's message; late and repeated ones do no harm."""
-        check_int(
-            type(self).__name__, "worker", message.worker, minimum=0, maximum=self.workers - 1
-        )
-        if isinstance(message, SyncReply):
-            if np.isfinite(message.difference):
-                take_in_reply(self._state, message.worker, message.epoch, message.difference)
-        elif message.cells.shape != self._state.cells.shape[1:]:
-            expected = f"matrices of shape {self._state.cells.shape[1:]}"
-            got = f"shape {message.cells.shape}"
-            raise InvalidParameterError(type(self).__name__, "report", expected, got)
-        else:
-            take_in_report(self._state, message.worker, message.number, message.cells)

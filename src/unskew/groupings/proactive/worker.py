@@ -2,8 +2,8 @@
 
 A worker counts its first window of rows (``START``), takes a snapshot of the mean costs, and then
 compares after each further window (``STABILIZING``): little change sends the matrices off and
-starts anew, much change refreshes the snapshot. The steps are compiled and serve both the event
-by event class `CostWorker` and the closed loop of the simulator.
+starts anew, much change refreshes the snapshot. The steps are compiled: the closed loop of the
+simulator and Spark's tasks take them one by one.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled
-from unskew._validation import check_int, check_real
-from unskew.hashing import Key, identity
 from unskew.sketches.cost_sketch import add_cost, clean_cost, is_stable, take_snapshot
-from unskew.sketches.count_min import check_precision, columns_of, row_parameters, sketch_shape
 
 
 class WorkerPhase(IntEnum):
@@ -115,23 +112,6 @@ def take_report(state: WorkerState, worker: int, out: NDArray[np.float64]) -> in
     return int(state.reports[worker])
 
 
-@dataclass(frozen=True)
-class SyncRequest:
-    """What a row carries to its worker: "compare your clock with my estimate"."""
-
-    epoch: int
-    estimated: float
-
-
-@dataclass(frozen=True)
-class SyncReply:
-    """How far the scheduler's estimate of a worker's load was off in an epoch."""
-
-    worker: int
-    epoch: int
-    difference: float
-
-
 @dataclass(frozen=True, eq=False)
 class CostReport:
     """A worker's matrices; numbered, so that a late one never replaces a newer one."""
@@ -139,98 +119,3 @@ class CostReport:
     worker: int
     number: int
     cells: NDArray[np.float64]
-
-
-class CostWorker:
-    """Turn executed rows into the messages that the scheduler needs: events in, messages out.
-
-    Parameters
-    ----------
-    worker
-        The number of this worker, which its messages carry.
-    window
-        Rows between two looks at the matrices (N).
-    tolerance
-        Largest relative change of the mean costs that counts as stable (μ).
-    epsilon, delta, seed
-        Precision and hash functions of the matrices, equal for the scheduler and all workers.
-
-    Examples
-    --------
-    Equal costs are stable at the second look:
-
-    >>> worker = CostWorker(3, window=2)
-    >>> [len(worker.executed("a", 5.0)) for _ in range(4)]
-    [0, 0, 0, 1]
-
-    A request is answered with the difference to the worker's clock, which counts the costs
-    unless the caller tells the time:
-
-    >>> worker.executed("a", 5.0, SyncRequest(epoch=1, estimated=20.0))
-    [SyncReply(worker=3, epoch=1, difference=5.0)]
-    >>> worker.executed("a", 5.0, SyncRequest(epoch=2, estimated=25.0), ended=60.0)
-    [SyncReply(worker=3, epoch=2, difference=35.0)]
-    """
-
-    def __init__(
-        self,
-        worker: int,
-        *,
-        window: int = 1024,
-        tolerance: float = 0.05,
-        epsilon: float = 0.05,
-        delta: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        owner = type(self).__name__
-        self.worker = check_int(owner, "worker", worker, minimum=0)
-        self.window = check_int(owner, "window", window, minimum=1)
-        self.tolerance = check_real(owner, "tolerance", tolerance, minimum=0)
-        self._settings = Settings(self.window, self.tolerance)
-        self.epsilon, self.delta = check_precision(owner, epsilon, delta)
-        self.seed = check_int(owner, "seed", seed)
-        rows, columns = sketch_shape(self.epsilon, self.delta)
-        self._parameters = row_parameters(self.seed, rows)
-        self._state = new_workers(1, rows, columns)
-
-    @property
-    def phase(self) -> WorkerPhase:
-        """Whether the worker fills its first window or waits for stable measures."""
-        return WorkerPhase(self._state.phases[0])
-
-    @property
-    def clock(self) -> float:
-        """When the last row ended, or the cost of all rows where nobody tells the time."""
-        return float(self._state.clocks[0])
-
-    def executed(
-        self,
-        key: Key,
-        cost: float,
-        request: SyncRequest | None = None,
-        *,
-        ended: float | None = None,
-    ) -> list[CostReport | SyncReply]:
-        """Take in one executed row and return what has to be sent to the scheduler.
-
-        Parameters
-        ----------
-        key, cost
-            The row's key and measured cost; a negative or not finite cost counts as 0.
-        request
-            What the row carried, if anything.
-        ended
-            When the row ended, on a clock that all workers started together.
-        """
-        state, messages = self._state, list[CostReport | SyncReply]()
-        columns = np.empty(self._parameters.shape[0], np.int64)
-        columns_of(identity(key), self._parameters, np.uint64(state.cells.shape[2]), columns)
-        time = NO_TIME if ended is None else float(ended)
-        stable = execute(state, 0, columns, float(cost), time, self._settings)
-        if request is not None:
-            difference = self.clock - request.estimated
-            messages.append(SyncReply(self.worker, request.epoch, difference))
-        if stable:
-            cells = np.empty(state.cells.shape[1:])
-            messages.append(CostReport(self.worker, take_report(state, 0, cells), cells))
-        return messages

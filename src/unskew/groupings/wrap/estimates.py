@@ -1,4 +1,4 @@
-"""What hash cells will bring, by what a sample of rows has shown of them."""
+"""Estimate what hash cells will bring from what a sample of rows has shown of them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,8 @@
-"""Where to cut flowing keys so that every worker can pass load on to its neighbours."""
+"""Cut flowing keys into pieces, and give pieces up without changing what any worker gets.
+
+Keys and workers are the nodes of a graph, pieces its edges. Where pieces close a cycle, load can be
+shifted around it until one of them is empty, which leaves a forest: at most W − 1 extra pieces.
+"""
 
 import heapq
 

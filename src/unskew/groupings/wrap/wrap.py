@@ -383,7 +383,7 @@ def _largest_deviate(workers: int) -> float:
 
 
 def _in_proportion(count: int, capacity: Loads) -> Workers:
-    """Deal ``count`` items to the workers in turn, or in proportion to what they can do."""
+    """Spread ``count`` items round-robin over the workers, or in proportion to what they can do."""
     if np.all(capacity == capacity[0]):
         return (np.arange(count) % capacity.size).astype(np.int32)
     bounds = np.cumsum(capacity) / capacity.sum()

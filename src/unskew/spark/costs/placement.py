@@ -105,11 +105,11 @@ _SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134
 
 
 def deal_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataFrame:
-    """Return the rows of a batch, each class of cost dealt to the workers in turn.
+    """Return the rows of a batch, each class of cost spread round-robin over the workers.
 
     Each map task deals its own rows. Of each class of cost (`cost_classes`) it gives every worker
     as many rows, but for one; where workers are of unequal speed, as many as their speeds allow.
-    Any two workers' estimated work differs by at most the tops of all classes, once a source, and
+    Any two workers' estimated work differs by at most the tops of all classes, once per source, and
     by what costs differ within a class. Rows keep their order. All of it is one expression.
 
     Parameters
@@ -117,7 +117,7 @@ def deal_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataF
     df
         A batch, whose last column is the identity of what the cost of a row depends on.
     matrices, schedule
-        The matrices, and what is known of costs and speeds; rows are dealt in turn, all as one
+        The matrices, and what is known of costs and speeds; rows go round-robin, all as one
         class, while the schedule is in ``ROUND_ROBIN``.
     """
     warn_if_unchecked(df.sparkSession)
@@ -233,7 +233,7 @@ def scheduled_worker(
     workers, matrices
         As for `cost_control.CostControl`.
     source
-        Where a task finds the schedule when it begins; rows are dealt in turn where there is none.
+        Where a task finds the schedule when it begins; rows go round-robin where there is none.
     """
 
     def start() -> Router:

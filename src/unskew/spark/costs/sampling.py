@@ -39,8 +39,8 @@ def measured_costs(
 ) -> RowWeights | None:
     """Return what rows of the keys of ``df`` cost, or None if there are too few to measure.
 
-    Runs a job that works on a sample, dealt to the workers in turn; what it returns is thrown
-    away. Cost is taken to be in proportion to rows.
+    Runs a job that works on a sample, spread round-robin over the workers; what it returns is
+    thrown away. Cost is taken to be in proportion to rows.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def learn_costs(
 ) -> list[RoundReport]:
     """Let ``control`` learn from a ``part`` of the rows of ``df``, whose results are thrown away.
 
-    It takes two rounds of half the size: rows of the first are dealt in turn, those of the second
+    It takes two rounds of half the size: rows of the first go round-robin, those of the second
     by what the first has shown. Only what shows twice is taken for the speed of a worker.
 
     Parameters

@@ -123,7 +123,7 @@ class RoundReport(NamedTuple):
     rows: list[int]
     busy_seconds: list[float]
     estimated_seconds: list[float] | None
-    """What the schedule expected; None where rows were dealt in turn."""
+    """What the schedule expected; None where rows went round-robin."""
     speeds: list[float]
     """What the schedule took each worker's speed for, 1 for the average."""
     messages: int

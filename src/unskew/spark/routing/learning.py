@@ -43,14 +43,14 @@ class Sample(NamedTuple):
     contents: list[Ids]
 
 
-class KeyCounts(NamedTuple):
+class SlotCounts(NamedTuple):
     """What was learned of a DataFrame: rows of the heaviest keys, and of all hash slots."""
 
     ids: Ids
     rows: Loads
     slot_rows: Loads
 
-    def weighted(self, costs: RowWeights | None) -> "KeyCounts":
+    def weighted(self, costs: RowWeights | None) -> "SlotCounts":
         """Return what the rows cost; those of other keys than the heaviest cost the mean."""
         if costs is None:
             return self
@@ -58,7 +58,7 @@ class KeyCounts(NamedTuple):
         slot_loads = self.slot_rows.copy()
         slots = slots_of(self.ids, HASHED_MEMBER, slot_loads.size)
         np.add.at(slot_loads, slots, self.rows * (weights - 1.0))
-        return KeyCounts(self.ids, self.rows * weights, slot_loads)
+        return SlotCounts(self.ids, self.rows * weights, slot_loads)
 
 
 def learn(
@@ -206,7 +206,7 @@ def take_sample(
     return Sample(total, ids, contents)
 
 
-def count_all(df: DataFrame, identity: Column, n_slots: int) -> KeyCounts:
+def count_all(df: DataFrame, identity: Column, n_slots: int) -> SlotCounts:
     """Count all rows by fine hash slot, with the heaviest key of each: one job, few rows back."""
     times = max(1, _FINE_SLOTS // n_slots)
     keys = df.select(identity.alias("id")).groupBy("id").agg(sf.count("*").alias("rows"))
@@ -217,4 +217,4 @@ def count_all(df: DataFrame, identity: Column, n_slots: int) -> KeyCounts:
     table = table.sort_by("slot")  # rows come in any order; plans should not depend on it
     slot_rows = np.zeros(n_slots)
     np.add.at(slot_rows, table["slot"].to_numpy() // times, table["rows"].to_numpy())
-    return KeyCounts(identities(table["id"]), table["top"].to_numpy().astype(float), slot_rows)
+    return SlotCounts(identities(table["id"]), table["top"].to_numpy().astype(float), slot_rows)

@@ -20,7 +20,7 @@ Router: TypeAlias = Callable[[Ids], NDArray[Any]]
 def routed_column(identity: Column, start: Callable[[], Router], kind: str = "int") -> Column:
     """Return what a router of each task's own makes of each row.
 
-    Eight bytes a row go to Python and a number comes back; the other columns stay in the JVM.
+    Eight bytes per row go to Python and a number comes back; the other columns stay in the JVM.
     Executors need unskew.
 
     Parameters
@@ -40,7 +40,7 @@ def routed_column(identity: Column, start: Callable[[], Router], kind: str = "in
         for batch, _ in batches:
             yield pa.array(router(identities(batch)))
 
-    # Rows that come in another order go elsewhere: not deterministic, and evaluated once a row.
+    # Rows that come in another order go elsewhere: not deterministic, and evaluated once per row.
     make: Any = arrow_udf  # its overloads want the kind by name, and then it warns: hints suffice
     udf = make(shipped(route), kind).asNondeterministic()
     # Given twice, and sent once: the optimiser would put what is used but once back in its place.

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +19,7 @@ from unskew.errors import InvalidParameterError
 from unskew.spark.columns import unused_name
 from unskew.spark.worker.stats_rows import STATS_TYPE, with_stats
 from unskew.spark.worker.task import Step
+from unskew.spark.worker.tuning import SWITCH
 
 _AnyStep: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
 
@@ -42,6 +44,7 @@ def shipped(step: _AnyStep) -> _AnyStep:
     [2, 4]
     """
     packed = cloudpickle.dumps(step)
+    is_tuned = os.environ.get(SWITCH) == "1"
 
     # Only names of its own: a global of this module would have to be imported over there. Hints,
     # from which Spark reads the kind of an arrow_udf, are text for the same reason.
@@ -51,7 +54,7 @@ def shipped(step: _AnyStep) -> _AnyStep:
 
         try:
             run = pickle.loads(packed)  # noqa: S301 (our own step, packed by our own driver)
-            from unskew.spark.worker.tuning import answer_at_once, rest_what_is_loaded
+            from unskew.spark.worker.tuning import tune_this_process
         except (ImportError, AttributeError) as error:
             raise ImportError(
                 f"unskew: this step cannot start with {sys.executable} ({type(error).__name__}: "
@@ -59,8 +62,8 @@ def shipped(step: _AnyStep) -> _AnyStep:
                 "version of the driver, its libraries, and what your own functions import. Hint: "
                 "see docs/cluster.md, for instance spark-submit --archives env.tar.gz#env"
             ) from error
-        rest_what_is_loaded()
-        answer_at_once()
+        if is_tuned:
+            tune_this_process()
         yield from run(batches)
 
     unpack_and_run.__name__ = step.__name__  # by which Spark calls a column
@@ -88,7 +91,7 @@ def struct_type(owner: str, parameter: str, schema: object) -> StructType:
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the schema of the batches that Spark expects for ``schema``."""
-    # Spark 4.1 knows UTC alone, later versions have to be told.
+    # Spark 4.1 knows UTC alone, later versions take a parameter.
     if "timezone" in signature(to_arrow_schema).parameters:
         return to_arrow_schema(schema, timezone="UTC")
     return to_arrow_schema(schema)

@@ -119,16 +119,18 @@ def busy_counts(counts: EpochCounts, stats: Sequence[WorkerStats]) -> EpochCount
     >>> busy.loads.tolist(), busy.slot_loads.tolist(), busy.hot_loads.tolist()
     ([0.0, 100.0], [25.0, 75.0], [75.0])
     """
-    told = [(one.worker, WorkTimes.unpacked(one.payload)) for one in stats if one.payload]
+    reported = [(one.worker, WorkTimes.unpacked(one.payload)) for one in stats if one.payload]
     loads = np.zeros(counts.loads.size)
     slots = np.zeros(counts.slot_loads.size)
-    for worker, times in told:
+    for worker, times in reported:
         loads[worker] = times.slot_seconds.sum(dtype=np.float64)
         slots += times.slot_seconds
     if not loads.any():
         return None
-    ids, places = np.unique(np.concatenate([times.ids for _, times in told]), return_inverse=True)
-    seconds = np.concatenate([times.key_seconds for _, times in told]).astype(np.float64)
+    ids, places = np.unique(
+        np.concatenate([times.ids for _, times in reported]), return_inverse=True
+    )
+    seconds = np.concatenate([times.key_seconds for _, times in reported]).astype(np.float64)
     unit = loads.sum() / counts.loads.sum()
     keys = np.bincount(places, weights=seconds, minlength=ids.size)
     return EpochCounts(loads / unit, slots / unit, ids, keys / unit, counts.keys)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from unskew.events import Epoch
-from unskew.spark.stream.loop import Report
+from unskew.spark.stream.loop import Loop, Report
 
 
 def look_up_once() -> None:
@@ -43,20 +43,6 @@ Its one field, ``busy``, is what `Report` takes.
 _log = logging.getLogger("unskew.spark")
 _listeners: "WeakKeyDictionary[SparkSession, PlanListener]" = WeakKeyDictionary()
 _lock = threading.Lock()
-
-
-class Loop(Protocol):
-    """Who learns from micro-batches."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the stream, its ``plan_path``."""
-
-    def take(self, report: Any) -> object:
-        """Learn from a micro-batch."""
-
-    def rest(self, run: str) -> None:
-        """Take note that a run of a query has ended."""
 
 
 ReadReport: TypeAlias = Callable[[Any, str], Any]
@@ -100,7 +86,7 @@ class Watcher(Protocol):
         """Take note that a run of a query has ended."""
 
 
-def follow(spark: SparkSession, name: str, loop: Loop, read: ReadReport = plan_report) -> None:
+def follow(spark: SparkSession, name: str, loop: Loop[Any], read: ReadReport = plan_report) -> None:
     """Give ``loop`` what ``read`` makes of all that queries of this session observe as ``name``."""
     _listener_of(spark).loops[name] = loop, read
 
@@ -134,7 +120,7 @@ class PlanListener(StreamingQueryListener):
     """
 
     def __init__(self) -> None:
-        self.loops: dict[str, tuple[Loop, ReadReport]] = {}
+        self.loops: dict[str, tuple[Loop[Any], ReadReport]] = {}
         self.watchers: list[Watcher] = []
         self._failed: set[str] = set()
 
@@ -153,7 +139,7 @@ class PlanListener(StreamingQueryListener):
             try:
                 report = read(progress, name)
                 epoch = None if report is None else loop.take(report)
-                if isinstance(epoch, Epoch):
+                if epoch is not None:
                     learned.append(LoopEpoch(name, loop.folder, epoch))
             except Exception:
                 self._log_once(name)

@@ -121,7 +121,7 @@ def _observed_and_placed(
 
 
 def _reported(loop: PlanLoop, *, key: str, place: str, version: str) -> list[Column]:
-    """Return what a micro-batch tells the driver, as `plan_listener` reads it."""
+    """Return what a micro-batch reports to the driver, as `listener.plan_report` reads it."""
     return [
         place_counts(place, loop.workers, loop.planner.n_slots).alias("places"),
         hot_counts(key, loop.planner.n_hot).alias("hot"),

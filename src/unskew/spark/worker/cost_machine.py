@@ -28,12 +28,12 @@ from unskew.spark.worker.cost_messages import NOTHING_KNOWN, Control, Matrices, 
 Seconds = NDArray[np.float64]
 
 ENOUGH_ROWS = 128
-"""From how many rows a worker learns enough for a first schedule."""
+"""So many rows are enough for a worker to learn a first schedule from."""
 _CALLS_REMEMBERED = 16
 
 
 class CostMachine:
-    """Take in what a worker's rows cost; tell the driver what it has to know.
+    """Take in what a worker's rows cost; report to the driver what it has to know.
 
     The first call of a task is not learned from, unless it stays the only one: what a function
     loads or connects to when it is first used is no matter of the row.
@@ -111,7 +111,7 @@ class CostMachine:
         """Whether it has seen enough for a first schedule, which is not there yet.
 
         A stream cannot wait until windows are stable: on a busy machine costs vary so much that
-        rows would be dealt in turn for many micro-batches, though all workers together know what
+        rows would go round-robin for many micro-batches, though all workers together know what
         matters.
         """
         enough = min(self._settings.window, ENOUGH_ROWS)

@@ -31,7 +31,7 @@ class Matrices(NamedTuple):
 
     settings: Settings
     parameters: Ids
-    """Their hash functions, one a row: three numbers below 2³², times 2³²."""
+    """Their hash functions, one per row: three numbers below 2³², times 2³²."""
     columns: int
 
     @property

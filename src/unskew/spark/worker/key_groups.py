@@ -16,7 +16,7 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def key_codes(columns: Iterable[Column]) -> Codes:
-    """Return a number a row, equal exactly where all key columns are equal.
+    """Return a number per row, equal exactly where all key columns are equal.
 
     Equal as in Spark's ``groupBy``: null equals null, NaN equals NaN, −0.0 equals 0.0.
 
@@ -61,7 +61,7 @@ def run_starts(codes: Codes) -> NDArray[np.intp]:
 
 
 def key_tokens(columns: Iterable[Column]) -> list[tuple[Any, ...]]:
-    """Return a hashable value a row, equal exactly where the keys are equal."""
+    """Return a hashable value per row, equal exactly where the keys are equal."""
     return list(zip(*(_plain_values(column) for column in columns), strict=True))
 
 

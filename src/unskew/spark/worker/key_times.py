@@ -62,7 +62,7 @@ class KeyTimes:
     n_slots
         Hash slots of the plan.
     n_keys
-        How many keys the driver is told of.
+        How many keys are reported to the driver.
     clock
         Seconds that never go back.
 
@@ -103,7 +103,7 @@ class KeyTimes:
         return result
 
     def summary(self) -> WorkTimes:
-        """Return what the driver is told."""
+        """Return the report for the driver."""
         most = self._most_expensive(self._n_keys)
         ids = np.array([identity for identity, _ in most], np.int64).view(np.uint64)
         seconds = np.array([seconds for _, (seconds, _) in most], np.float32)

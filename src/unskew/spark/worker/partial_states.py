@@ -16,7 +16,7 @@ from unskew.spark.worker.key_times import Timing
 from unskew.spark.worker.results import column_arrays
 from unskew.spark.worker.task import Batches, Step, failure
 
-# Rows are gathered before they are grouped: the more rows a key has in a round, the fewer calls.
+# Rows are gathered before they are grouped: the more rows of a key are in a round, the fewer calls.
 _ROUND_ROWS = 131_072
 _ROUND_BYTES = 64 * 2**20
 _MOST_STATES = 100_000

@@ -14,7 +14,7 @@ from unskew.errors import UnskewError
 def column_arrays(
     rows: Sequence[Sequence[Any]], fields: Sequence[pa.Field], owner: str, what: str
 ) -> list[pa.Array]:
-    """Return one array a field, or raise and name the field that does not fit.
+    """Return one array per field, or raise and name the field that does not fit.
 
     >>> fields = [pa.field("n", pa.int64()), pa.field("word", pa.string())]
     >>> [column.to_pylist() for column in column_arrays([(1, "a"), (2, None)], fields, "Mine", "")]

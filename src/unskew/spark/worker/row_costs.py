@@ -101,13 +101,13 @@ class RowCosts(NamedTuple):
         no_keys, no_slots = np.zeros(0), np.zeros(n_slots)
         return cls(0, np.zeros(0, np.uint64), no_keys, no_keys, no_slots, no_slots)
 
-    def after(self, told: Sequence[WorkTimes]) -> "RowCosts":
-        """Return what is known after a micro-batch in which workers have ``told`` this."""
+    def after(self, reported: Sequence[WorkTimes]) -> "RowCosts":
+        """Return what is known after a micro-batch in which workers have ``reported`` this."""
         ids, at = np.unique(
-            np.concatenate([self.ids, *(one.ids for one in told)]), return_inverse=True
+            np.concatenate([self.ids, *(one.ids for one in reported)]), return_inverse=True
         )
-        rows = _and_half(self.key_rows, [one.key_rows for one in told])
-        seconds = _and_half(self.key_seconds, [one.key_seconds for one in told])
+        rows = _and_half(self.key_rows, [one.key_rows for one in reported])
+        seconds = _and_half(self.key_seconds, [one.key_seconds for one in reported])
         key_rows = sums_of(np.concatenate(rows), at, ids.size)
         key_seconds = sums_of(np.concatenate(seconds), at, ids.size)
         kept = _dearest(key_rows, key_seconds)
@@ -116,8 +116,8 @@ class RowCosts(NamedTuple):
             ids[kept],
             key_rows[kept],
             key_seconds[kept],
-            np.sum(_and_half(self.slot_rows, [one.slot_rows for one in told]), axis=0),
-            np.sum(_and_half(self.slot_seconds, [one.slot_seconds for one in told]), axis=0),
+            np.sum(_and_half(self.slot_rows, [one.slot_rows for one in reported]), axis=0),
+            np.sum(_and_half(self.slot_seconds, [one.slot_seconds for one in reported]), axis=0),
         )
 
     def row_weights(self) -> RowWeights:
@@ -168,8 +168,8 @@ def from_lines(lines: Sequence[str] | None, n_slots: int) -> RowCosts | None:
         return None
 
 
-def _and_half(before: Numbers, told: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    return [_DECAY * before, *told]
+def _and_half(before: Numbers, reported: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    return [_DECAY * before, *reported]
 
 
 def _dearest(rows: Numbers, seconds: Numbers) -> NDArray[np.int64]:

@@ -45,7 +45,7 @@ class UserFunction(NamedTuple):
 
 
 class Listener(Protocol):
-    """Who is told what rows took."""
+    """Takes in how long rows took."""
 
     def take_rows(self, ids: NDArray[np.uint64], seconds: NDArray[np.float64]) -> None:
         """Take in rows that were timed one by one."""

@@ -1,4 +1,8 @@
-"""Make short Python tasks faster: acknowledge at once, and spare the garbage collector."""
+"""Make short Python tasks faster, at the price of settings of the user's own process.
+
+Off unless the environment variable ``UNSKEW_TUNE_WORKERS`` is 1 on the driver. Spark's own setting
+``spark.python.unix.domain.socket.enabled`` does as much against held-back acknowledgements.
+"""
 
 import gc
 import os
@@ -7,7 +11,18 @@ import stat
 import sys
 from pathlib import Path
 
+SWITCH = "UNSKEW_TUNE_WORKERS"
+"""The environment variable of the driver that turns this on."""
+
+_OPTION = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
+_OPEN = Path("/proc/self/fd")
 _modules = 0
+
+
+def tune_this_process() -> None:
+    """Spare the collector what is loaded, and have what Spark sends acknowledged at once."""
+    rest_what_is_loaded()
+    answer_at_once()
 
 
 def rest_what_is_loaded() -> bool:
@@ -29,10 +44,6 @@ def rest_what_is_loaded() -> bool:
     _modules = len(sys.modules)
     gc.freeze()
     return True
-
-
-_OPTION = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
-_OPEN = Path("/proc/self/fd")
 
 
 def answer_at_once() -> int:

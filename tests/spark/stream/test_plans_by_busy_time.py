@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.spark.told_times import stats_of, times_of
+from tests.spark.measured_cases import stats_of, times_of
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
 from unskew.groupings.split_tables import positions_of, spread_planned

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.spark.told_times import times_of
+from tests.spark.measured_cases import times_of
 
 from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.worker import row_costs

@@ -13,8 +13,8 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.spark.grouped_cases import SPREAD, SUMS, SumAndCount, multiset, spread, summed
+from tests.spark.measured_cases import Clock, times_of
 from tests.spark.stream_cases import epochs_after
-from tests.spark.told_times import Clock, times_of
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.partial_key import PartialKey

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.spark.grouped_cases import SumAndCount
-from tests.spark.told_times import Clock
+from tests.spark.measured_cases import Clock
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
 from unskew.spark.aggregators import State

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.spark.told_times import stats_of, times_of
+from tests.spark.measured_cases import stats_of, times_of
 
 from unskew.errors import InvalidParameterError
 from unskew.events import read_epochs

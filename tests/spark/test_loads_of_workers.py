@@ -25,7 +25,7 @@ from tests.spark.grouped_cases import (
 )
 
 from unskew.errors import InvalidParameterError, UnskewError
-from unskew.events import Epoch, append_epoch
+from unskew.events import PLAN_RECORD, Epoch, append_epoch
 from unskew.metrics import imbalance_percent
 from unskew.spark.aggregators import State
 from unskew.spark.balance import balance
@@ -203,8 +203,8 @@ def test_the_table_of_a_stream_takes_predictions_from_its_plans(
                 split_keys=0,
                 next_version=None,
                 why=None,
-                seconds=0.0,
             ),
+            PLAN_RECORD,
         )
     told = Loads(tmp_path).to_df(spark).orderBy("batch", "worker").collect()
     shares = plan.predicted_loads / np.sum(plan.predicted_loads)
