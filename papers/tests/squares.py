@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from unskew_papers import registry
-from unskew_papers.claims import Claim, Verdict
+from unskew_papers.checks import Below, Rises
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
-from unskew_papers.figures import Figure, Panel, lines
-from unskew_papers.rows import Row, Rows
+from unskew_papers.figures import Chart, Drawing, Lines
+from unskew_papers.quantities import largest
+from unskew_papers.rows import Row
 
 
 class Squares:
@@ -37,26 +39,19 @@ class Squares:
             "sizes": {"smoke": {"upto": 4}, "paper": {"upto": 6}},
             "units": self.units,
             "run": self.run,
-            "figure": _figure,
+            "figure": Drawing(Chart("n", "n²", [Lines("number", "square", label="squares")])),
             "claims": (
-                Claim("grows", "Squares grow.", "growing", _grows),
-                Claim("small", "Squares are small.", "< 5", _small, "They are not."),
+                Claim("grows", "Squares grow.", "growing", Rises("square", "number")),
+                Claim(
+                    "small",
+                    "Squares are small.",
+                    "< 5",
+                    Below(5, largest("square"), form="{}"),
+                    Reason("They are not."),
+                ),
             ),
         }
         return Experiment(**{**fields, **changes})
-
-
-def _figure(rows: Rows) -> Figure:
-    return Figure([Panel("n", "n²", lines([("squares", rows.curve("number", "square"))]))])
-
-
-def _grows(rows: Rows) -> Verdict:
-    found = rows.values("square")
-    return Verdict(found == sorted(found), f"{found[0]} … {found[-1]}")
-
-
-def _small(rows: Rows) -> Verdict:
-    return Verdict(max(rows.values("square")) < 5, str(max(rows.values("square"))))
 
 
 def only_squares(monkeypatch: pytest.MonkeyPatch) -> Squares:

@@ -1,4 +1,4 @@
-"""What stands for data sets that cannot be had."""
+"""Stand-ins for data sets that cannot be had."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is finished is kept, and only what is the same is mixed."""
+"""Finished units are kept, and only rows of the same run are mixed."""
 
 import csv
 import json

@@ -6,16 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unskew_papers.experiment import Experiment
-from unskew_papers.own.auto_choice import AUTO
-from unskew_papers.own.diagnose_predictions import DIAGNOSE
 from unskew_papers.own.workloads import stream_of
-from unskew_papers.own.wrap_drift import WRAP_DRIFT
-from unskew_papers.own.wrap_even import WRAP_EVEN
+from unskew_papers.registry import all_experiments
 from unskew_papers.rows import Rows
 
 
-def verdicts(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> dict[str, bool]:
+def verdicts(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, bool]:
+    experiment = all_experiments()[f"own/{name}"]
     return {judged["name"]: judged["holds"] for judged in experiment.judge(Rows(rows))}
 
 
@@ -40,7 +37,7 @@ ALL = [*even_rows(), *even_rows(learn=0.5), *even_rows(plans=40)]
 
 
 def test_rows_that_keep_every_limit_hold_every_claim_on_wrap() -> None:
-    assert all(verdicts(WRAP_EVEN, ALL).values())
+    assert all(verdicts("wrap-even", ALL).values())
 
 
 @pytest.mark.parametrize(
@@ -73,12 +70,12 @@ def test_rows_that_keep_every_limit_hold_every_claim_on_wrap() -> None:
 def test_one_setting_contradicts_the_claims_that_it_breaks_and_no_other(
     changed: dict[str, Any], contradicted: set[str]
 ) -> None:
-    found = verdicts(WRAP_EVEN, [*ALL, *_another_stream(changed)])
+    found = verdicts("wrap-even", [*ALL, *_another_stream(changed)])
     assert {name for name, holds in found.items() if not holds} == contradicted
 
 
 def test_places_that_add_up_over_plans_are_held_against_those_that_split() -> None:
-    found = verdicts(WRAP_EVEN, [*even_rows(), *even_rows(plans=40, replication=9.0)])
+    found = verdicts("wrap-even", [*even_rows(), *even_rows(plans=40, replication=9.0)])
     assert not found["replication-following"]
     assert found["replication"]
 
@@ -106,13 +103,13 @@ def drift_rows(own: float, partial_key: float, popularity: float) -> list[dict[s
 def test_wrap_has_to_be_at_half_of_the_better_of_two(
     fractions: tuple[float, float, float], everywhere: bool, where_uneven: bool
 ) -> None:
-    found = verdicts(WRAP_DRIFT, drift_rows(*fractions))
+    found = verdicts("wrap-drift", drift_rows(*fractions))
     assert found == {"half": everywhere, "half-where-uneven": where_uneven}
 
 
 def test_where_partial_key_is_even_the_weaker_claim_does_not_ask() -> None:
     other = [{**row, "stream": "LN1"} for row in drift_rows(1e-3, 2e-3, 9e-3)]
-    found = verdicts(WRAP_DRIFT, [*drift_rows(4e-4, 5e-4, 9e-3), *other])
+    found = verdicts("wrap-drift", [*drift_rows(4e-4, 5e-4, 9e-3), *other])
     assert found == {"half": False, "half-where-uneven": True}
 
 
@@ -132,7 +129,7 @@ def test_auto_is_held_against_the_best_and_against_hashing(
         {"kind": "steady", "stream": "LN1", "workers": 5, "scheme": name, "time": time}
         for name, time in times.items()
     ]
-    assert tuple(verdicts(AUTO, rows).values()) == expected
+    assert tuple(verdicts("auto", rows).values()) == expected
 
 
 def test_the_drifting_stream_has_ten_sets_of_hot_keys_whatever_its_length() -> None:
@@ -161,10 +158,10 @@ def predicted(imbalance: float, replication: float) -> list[dict[str, Any]]:
 def test_predictions_are_held_against_what_is_measured(
     found: tuple[float, float], contradicted: set[str]
 ) -> None:
-    names = {name for name, holds in verdicts(DIAGNOSE, predicted(*found)).items() if not holds}
+    names = {name for name, holds in verdicts("diagnose", predicted(*found)).items() if not holds}
     assert names == contradicted | {f"{name}-sampled" for name in contradicted}
 
 
 def test_an_imbalance_that_is_chance_is_not_held_against_a_prediction() -> None:
-    even = [{**row, "imbalance": 0.5} for row in predicted(0.9, 2.0)]
-    assert all(verdicts(DIAGNOSE, [*even, *predicted(20.0, 2.0)]).values())
+    even = [{**row, "stream": "LN1", "imbalance": 0.5} for row in predicted(0.9, 2.0)]
+    assert all(verdicts("diagnose", [*even, *predicted(20.0, 2.0)]).values())

@@ -1,6 +1,8 @@
-"""What ``unskew reproduce`` prints and writes, and how it ends."""
+"""Output, files and exit codes of ``unskew reproduce``."""
 
 import json
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,9 @@ def test_what_simulates_beside_spark_comes_out_in_the_order_asked_for(
     assert [each["id"] for each in found] == ["999/fig3", "999/fig1"]
     with pytest.raises(KeyError, match="999/fig1"):
         main(["reproduce", "all", "--jobs", "2", "--fresh", *where])
+
+
+def test_the_entry_point_names_the_command() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    module, _, name = project["entry-points"]["unskew.commands"]["reproduce"].partition(":")
+    assert callable(getattr(import_module(module), name))

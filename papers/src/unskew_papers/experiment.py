@@ -67,7 +67,7 @@ class Grid:
         left_out = {*named, *self.without}
         kept = {name: value for name, value in parameters.items() if name not in left_out}
         every = [self._values(axis, parameters) for axis in self.axes]
-        units = []
+        units: list[Unit] = []
         for combination in product(*every):
             unit: dict[str, Any] = {}
             for fields in combination:

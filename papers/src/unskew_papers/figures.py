@@ -96,7 +96,7 @@ class Lines:
     Parameters
     ----------
     x, y
-        The columns that are drawn.
+        The columns that are drawn; or as y a quantity, read off the rows of each x.
     by
         Column or columns that have a curve for each of their values.
     label
@@ -120,7 +120,7 @@ class Lines:
     """
 
     x: str
-    y: str
+    y: str | Quantity
     by: str | Sequence[str] = ()
     label: str | None = None
     style: str = "line"
@@ -153,10 +153,14 @@ class Lines:
         called = {name: self.names.get(value, value) for name, value in setting.items()}
         default = str(next(iter(called.values()), ""))
         label = default if self.label is None else self.label.format(**called)
+        here = rows.where(**setting)
+        if isinstance(self.y, Quantity):
+            read = [(at[self.x], self.y.of(of_x)) for at, of_x in here.each(self.x)]
+            known = [(x, y) for x, y in read if y is not None]
+            return Curve(label, [x for x, _ in known], [y for _, y in known], self.style)
         if self.as_measured:
-            here = rows.where(**setting)
             return Curve(label, here.values(self.x), here.values(self.y), self.style)
-        return Curve(label, *rows.curve(self.x, self.y, **setting), self.style)
+        return Curve(label, *here.curve(self.x, self.y), self.style)
 
 
 @dataclass(frozen=True)
@@ -301,7 +305,3 @@ class Drawing:
         """Make the figure of these rows."""
         here = rows.where(**self.where)
         return Figure([panel for chart in self.charts for panel in chart(here)], self.columns)
-
-
-def lines(curves, *, style="line"):  # type: ignore[no-untyped-def] # noqa: D103
-    return [Curve(label, x, y, style) for label, (x, y) in curves]

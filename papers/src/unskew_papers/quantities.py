@@ -65,7 +65,9 @@ class _Combined(Quantity):
 
     def of(self, rows: Rows) -> Number | None:
         left, right = self.left.of(rows), self.right.of(rows)
-        return None if left is None or right is None else self.combine(left, right)
+        if left is None or right is None or (self.combine is operator.truediv and right == 0):
+            return None
+        return self.combine(left, right)
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,11 @@ def mean(what: str | Quantity, each: Sequence[str] = (), **where: Any) -> Quanti
 def median(what: str | Quantity, each: Sequence[str] = (), **where: Any) -> Quantity:
     """Read the median of a field, or of a quantity over settings."""
     return _Reduced(lambda found: float(_median(found)), what, each, where)
+
+
+def count(**where: Any) -> Quantity:
+    """Count the rows that match."""
+    return Computed(lambda rows: len(rows.where(**where)))
 
 
 def spread(column: str, **where: Any) -> Quantity:

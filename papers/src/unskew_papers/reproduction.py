@@ -1,4 +1,4 @@
-"""What ``unskew reproduce`` does, step by step."""
+"""The steps of ``unskew reproduce``: choose, calibrate, run, report."""
 
 import json
 import shlex

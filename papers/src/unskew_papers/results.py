@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: rows as CSV, the figure as SVG, all that was said as JSON."""
+"""Files that an experiment leaves: rows as CSV, the figure as SVG, verdicts and facts as JSON."""
 
 import csv
 import io

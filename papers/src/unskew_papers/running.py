@@ -22,7 +22,7 @@ class OtherRunError(UnskewError):
 
 
 class KeptRows:
-    """The finished units of one experiment: a file with a line a unit.
+    """The finished units of one experiment: a file with one line per unit.
 
     The first line says what the rows are of. A line that was cut off, because the machine
     stopped while it was written, does not count.
@@ -90,17 +90,17 @@ class KeptRows:
         if found == self._header:
             return
         names = [name for name in self._header if found.get(name) != self._header[name]]
-        told = "; ".join(
+        differences = "; ".join(
             f"{name} was {found.get(name)!r}, is now {self._header[name]!r}" for name in names
         )
         raise OtherRunError(
-            f"reproduce: {self._path.parent} has rows of another run, which are not mixed: {told}. "
-            "Hint: --fresh takes them away, --out FOLDER writes elsewhere"
+            f"reproduce: {self._path.parent} has rows of another run, which are not mixed: "
+            f"{differences}. Hint: --fresh takes them away, --out FOLDER writes elsewhere"
         )
 
 
 def name_of(unit: Unit) -> str:
-    """Return one text a unit, whatever the order of its fields.
+    """Return one text per unit, whatever the order of its fields.
 
     >>> name_of({"k": 2, "z": 1.0}) == name_of({"z": 1.0, "k": 2})
     True

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from unskew.errors import MissingExtraError
-from unskew_papers.figures import Curve, Figure, HeatMap, Number, Panel
+from unskew_papers.figures import Curve, Figure, HeatMap, Panel
+from unskew_papers.quantities import Number
 
 COLOURS = (
     "#4e79a7", "#e8833a", "#d9484b", "#4aa39c", "#52a14e",

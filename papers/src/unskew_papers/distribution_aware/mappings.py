@@ -11,7 +11,7 @@ from unskew import metrics
 from unskew._compiled import compiled
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping
 from unskew.groupings.registry import make_grouping
-from unskew_papers.experiment import Parameters, Unit
+from unskew_papers.experiment import Chunks, Grid, Unit, Values
 from unskew_papers.rows import Row, Rows
 
 KEYS, UNIVERSE, TUPLES, LEARN = 10_000, 1_000_000, 100_000, 80_000
@@ -32,14 +32,9 @@ Keys = NDArray[np.int64]
 Load = Callable[[NDArray[np.int32], int], NDArray[np.float64]]
 
 
-def chunks(parameters: Parameters, settings: Iterable[Mapping[str, Any]]) -> list[Unit]:
+def in_chunks(axes: Mapping[str, Values]) -> Chunks:
     """Cut the mappings of every setting into units."""
-    mappings = parameters["mappings"]
-    return [
-        {**setting, "first": first, "mappings": min(_CHUNK, mappings - first)}
-        for setting in settings
-        for first in range(0, mappings, _CHUNK)
-    ]
+    return Chunks(Grid(axes), "mappings", _CHUNK)
 
 
 def streams(unit: Unit, alpha: float, seed: int) -> Iterable[tuple[int, Keys, Keys]]:
@@ -98,7 +93,7 @@ class Tally:
         self._found[tuple(setting.items())].append(pair)
 
     def rows(self) -> list[Row]:
-        """Return one row a setting."""
+        """Return one row per setting."""
         return [_summary(dict(setting), pairs) for setting, pairs in self._found.items()]
 
 

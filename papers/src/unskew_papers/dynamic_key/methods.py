@@ -33,7 +33,7 @@ METRICS = {
     "latency": "seconds for all rows",
     "stddev": "σ of the loads in %",
     "dist_cost": "DistCost",
-    "throughput": "rows a second",
+    "throughput": "rows per second",
 }
 WORKERS, SOURCES = 10, 5
 ELECTION_SKEW = 68.0

@@ -8,7 +8,8 @@ import numpy as np
 from unskew.groupings.dynamic_key.dynamic_key import thresholds
 from unskew.simulator.loads import count_keys
 from unskew.streams import from_keys
-from unskew_papers.claims import Claim, Equal, Near, Reason, Within
+from unskew_papers.checks import Equal, Near, Within
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.datasets import hottest_share, real_names
 from unskew_papers.dynamic_key.methods import COUNTRIES, ELECTION, stream_of
 from unskew_papers.engines.simulation import loads_of
@@ -66,7 +67,7 @@ TABLE_1 = Exhibit(
             Lines("workers", "ideal_load", label="ideal"),
             Lines("workers", "threshold_load", label="threshold"),
         ]),
-        Chart("machines", "workers a key", [
+        Chart("machines", "workers per key", [
             Lines("workers", "max_workers", label="most", style="dashed"),
             Lines("workers", "used_by_dkg", label="DKG, a stream of one key"),
             Lines("workers", "used_by_wrap", label="wrap, a stream of one key"),
@@ -83,7 +84,8 @@ TABLE_1 = Exhibit(
         Claim("limit-is-reached",
               "Where all rows have one key, it comes to use as many workers as it may.",
               "5, 8, 14, 30, 51",
-              Equal([cell("used_by_dkg"), cell("max_workers")], each=["workers"], form="{:.0f}")),
+              Equal({"used": cell("used_by_dkg"), "most": cell("max_workers")}, each=["workers"],
+                    form="{:.0f}")),
     ),
     [
         On(Measurement(

@@ -1,1 +1,1 @@
-"""What experiments run on: simulated loads, queues, jobs and streams of Spark."""
+"""The means by which experiments are run: simulated loads, queues, jobs and streams of Spark."""

@@ -1,4 +1,4 @@
-"""What an engine costs, as queues have to know it: measured by jobs of known work on Spark.
+"""Costs of an engine, as queues have to know them: measured by jobs of known work on Spark.
 
 Every job runs a few times and the shortest counts: other programs only ever make one longer.
 """
@@ -53,7 +53,7 @@ class Calibration:
     >>> costs = Calibration("an example", epoch=100, worker=10, row=0.01, merge=0.02, wait=0.5)
     >>> costs.merge_in_rows(work=0.0), round(costs.merge_in_rows(work=0.99), 3)
     (2.0, 0.02)
-    >>> costs.batch(rows_of_busiest=1000, work=1.0, workers=4, merges=50, rows_a_wait=500)
+    >>> costs.batch(rows_of_busiest=1000, work=1.0, workers=4, merges=50, rows_per_wait=500)
     1152.0
     """
 
@@ -81,15 +81,15 @@ class Calibration:
         """Return what a merge costs in rows of ``work`` each."""
         return self.merge / self.row_with(work)
 
-    def busy(self, rows: int, work: float, rows_a_wait: int) -> float:
+    def busy(self, rows: int, work: float, rows_per_wait: int) -> float:
         """Return how long a worker waits for its rows, some of them at a time."""
-        return rows * work + math.ceil(rows / rows_a_wait) * self.wait
+        return rows * work + math.ceil(rows / rows_per_wait) * self.wait
 
     def batch(
-        self, rows_of_busiest: int, work: float, workers: int, merges: int, rows_a_wait: int
+        self, rows_of_busiest: int, work: float, workers: int, merges: int, rows_per_wait: int
     ) -> float:
         """Return how long a micro-batch takes from its start to its merged result."""
-        at_work = self.busy(rows_of_busiest, work, rows_a_wait) + rows_of_busiest * self.row
+        at_work = self.busy(rows_of_busiest, work, rows_per_wait) + rows_of_busiest * self.row
         return self.epoch + workers * self.worker + at_work + merges * self.merge
 
 
@@ -186,9 +186,9 @@ def _overslept() -> float:
 
 
 def _shortest(jobs: "Sequence[DataFrame]") -> list[float]:
-    """Return the shortest time of each job in milliseconds; they run in turn, one after another.
+    """Return the shortest time of each job in milliseconds; all run once, then all again.
 
-    The first turns do not count: Python workers start in them, and the JVM compiles.
+    The first rounds do not count: Python workers start in them, and the JVM compiles.
     """
     taken = np.array([[_milliseconds(job) for job in jobs] for _ in range(_WARM_UP + _TIMES)])
     shortest: list[float] = taken[_WARM_UP:].min(axis=0).tolist()

@@ -28,7 +28,7 @@ def placed_in_queues(keys: Ids, workers: int, scheme: str, *, seed: int) -> Work
     keys
         The key of every row.
     workers, scheme, seed
-        As for `engine.count_keys_on_spark`. Keys have the identities that Spark gives them, so
+        As for `spark_jobs.count_keys_on_spark`. Keys have the identities that Spark gives them, so
         that the same ones fall on the same workers; all else is the simulator's.
     """
     from unskew.spark.routing.schemes import grouping_for
@@ -77,11 +77,11 @@ def serve(
     period: float = np.inf,
     counter_milliseconds: float = 0.0,
 ) -> Served:
-    """Return throughput (rows a millisecond) and mean latency (ms) of rows served in turn.
+    """Return throughput (rows per millisecond) and mean latency (ms), rows served in their order.
 
     Parameters
     ----------
-    workers
+    placed
         Worker of every row.
     places
         Key of every row, as a number from 0 on.
@@ -100,7 +100,7 @@ def serve(
 
     Examples
     --------
-    Two workers that each take 1 ms finish two rows a millisecond, one of them one:
+    Two workers that each take 1 ms finish two rows per millisecond, one of them one:
 
     >>> keys = np.zeros(1000, np.int64)
     >>> both, one = np.arange(1000) % 2, np.zeros(1000)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 SLOTS = 16
 """Workers that can wait at the same time."""
 MODULO = "modulo"
-"""Whole numbers by their remainder, which Spark is told as an expression."""
+"""Whole numbers by their remainder, which Spark is given as an expression."""
 SOURCES = 8
 """Partitions that rows come from."""
-ROWS_A_WAIT = 500
+ROWS_PER_WAIT = 500
 """Rows that a worker waits for at a time."""
 
 
@@ -53,7 +53,7 @@ class JobResult:
 
     @property
     def throughput(self) -> float:
-        """Rows a second while the workers work: a stream starts once, a job every time."""
+        """Rows per second while the workers work: a stream starts once, a job every time."""
         return sum(self.loads) / max(self.busy)
 
     @property
@@ -75,7 +75,7 @@ def local_spark() -> "SparkSession":
     found = session(
         master=f"local[{SLOTS}]",
         app_name="unskew reproduce",
-        spark__sql__execution__arrow__maxRecordsPerBatch=ROWS_A_WAIT,
+        spark__sql__execution__arrow__maxRecordsPerBatch=ROWS_PER_WAIT,
         spark__default__parallelism=SOURCES,
         spark__sql__shuffle__partitions=4,
         spark__sql__adaptive__enabled=False,

@@ -1,9 +1,8 @@
-"""What no paper asks: how far the queues can be trusted, and what our own schemes promise."""
+"""Checks that no paper asks for: how far queues can be trusted, what our schemes promise."""
 
-from unskew_papers.own.auto_choice import AUTO
+from unskew_papers.experiment import declared
 from unskew_papers.own.calibrated_queues import CALIBRATED_QUEUES
-from unskew_papers.own.diagnose_predictions import DIAGNOSE
-from unskew_papers.own.wrap_drift import WRAP_DRIFT
-from unskew_papers.own.wrap_even import WRAP_EVEN
+from unskew_papers.own.choosing import AUTO, DIAGNOSE
+from unskew_papers.own.wrap_promises import WRAP_DRIFT, WRAP_EVEN
 
-EXPERIMENTS = (CALIBRATED_QUEUES, WRAP_EVEN, WRAP_DRIFT, AUTO, DIAGNOSE)
+EXPERIMENTS = declared("own", [CALIBRATED_QUEUES, WRAP_EVEN, WRAP_DRIFT, AUTO, DIAGNOSE])

@@ -7,7 +7,8 @@ import numpy as np
 
 from unskew.simulator.loads import count_keys
 from unskew_papers import datasets
-from unskew_papers.claims import Claim, Near
+from unskew_papers.checks import Near
+from unskew_papers.claims import Claim
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Bars, Chart, Drawing
 from unskew_papers.quantities import cell

@@ -12,16 +12,12 @@ from unskew.hashing import Ids
 from unskew.simulator.observer import Observer
 from unskew.streams import zipf
 from unskew_papers import datasets
-from unskew_papers.claims import Above, All, AtLeast, Below, Claim, Reason, Within
+from unskew_papers.checks import Above, All, AtLeast, Below, Within
+from unskew_papers.claims import Claim, Reason
 from unskew_papers.engines.simulation import balance, loads_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Level, Lines
-from unskew_papers.partial_key.local_loads import (
-    BALANCED,
-    FRACTION,
-    ORDER_OF_MAGNITUDE,
-    ZIPF_DATA,
-)
+from unskew_papers.partial_key.local_loads import BALANCED, FRACTION, ORDER_OF_MAGNITUDE, ZIPF_DATA
 from unskew_papers.quantities import cell, largest, smallest
 from unskew_papers.rows import LARGEST, SMALLEST, Row, below, one_of
 

@@ -1,60 +1,23 @@
 """Table 3 and Figure 10: throughput and latency, and memory by aggregation period."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from unskew.groupings.base import LearnedGrouping
-from unskew.groupings.registry import make_grouping
-from unskew.simulator.sources import Sources
-from unskew.streams.base import Batch
-from unskew_papers import datasets
-from unskew_papers.claims import (
-    Above,
-    All,
-    Below,
-    Claim,
-    Falls,
-    Near,
-    Reason,
-    Within,
-    placed_exactly,
-)
-from unskew_papers.engines.calibration import Calibration
-from unskew_papers.engines.queues import serve
-from unskew_papers.engines.spark_jobs import count_keys_on_spark
-from unskew_papers.engines.spark_streams import count_stream_on_spark
-from unskew_papers.experiment import CALIBRATED, SPARK, Exhibit, Grid, Measurement, On, Unit
+from unskew_papers.checks import Above, All, Below, Falls, Near, Within
+from unskew_papers.claims import Claim, Reason, placed_exactly
+from unskew_papers.experiment import Exhibit, On
 from unskew_papers.figures import Chart, Curve, Drawing, Fixed, Lines
-from unskew_papers.quantities import cell, first, largest, smallest
-from unskew_papers.rows import (
-    ALL_BUT_SMALLEST,
-    FIRST,
-    LARGEST,
-    SMALLEST,
-    Row,
-    Rows,
-    one_of,
-    other_than,
-)
+from unskew_papers.partial_key.word_count import JOBS, SCHEMES, in_micro_batches, in_queues
+from unskew_papers.quantities import Quantity, cell, first, largest, smallest
+from unskew_papers.rows import ALL_BUT_SMALLEST, FIRST, LARGEST, SMALLEST, Rows, one_of, other_than
 
-SCHEMES = {"PKG": ("partial-key", 8), "SG": ("shuffle", 8), "KG": ("key", 10), "wrap": ("wrap", 8)}
-"""Ten processes each: all of them workers, or eight and two that aggregate."""
-_WORKERS = {name: workers for name, (_, workers) in SCHEMES.items()}
-_DELAYS = [(0.1, None), (0.5, None), (1.0, None)]
-_AGGREGATING = 0.4
 _LATENCY = {
     "PKG": {0.1: 3.81, 0.5: 6.24, 1.0: 11.01},
     "SG": {0.1: 3.66, 0.5: 6.11, 1.0: 10.82},
     "KG": {0.1: 3.65, 0.5: 9.82, 1.0: 19.35},
 }
-_IN_FLIGHT = 88
-"""PKG's 11.01 ms at 1 ms of work on 8 workers, by Little's law."""
-_TRANSIT_MILLISECONDS = 3.71
-"""PKG's 3.81 ms at 0.1 ms of work, where hardly a message waits."""
 _USED_TO_CALIBRATE = (("PKG", 0.1), ("PKG", 1.0))
+_DELAYS = [(0.1, None), (0.5, None), (1.0, None)]
+_AGGREGATING = 0.4
 
 _FEW_IN_FLIGHT = Reason(
     "A matter of the model: most of the 88 rows are in transit at 0.4 ms of work, so that "
@@ -67,191 +30,13 @@ _WHOLE_BATCHES = Reason(
 )
 
 
-def _run_in_queues(unit: Unit, seed: int) -> Sequence[Row]:
-    """Place every row, then serve them with each work and aggregation period."""
-    placed, places, workers = _placed(unit, seed)
-    costs = Calibration.of(unit["calibration"])
-    rows = []
-    for delay, period in unit["settings"]:
-        served = serve(
-            placed,
-            places,
-            workers,
-            milliseconds=costs.row_with(delay),
-            in_flight=_IN_FLIGHT,
-            transit_milliseconds=_TRANSIT_MILLISECONDS,
-            period=np.inf if period is None or unit["scheme"] == "KG" else period,
-            counter_milliseconds=costs.merge,
-        )
-        rows.append(
-            {
-                "data": unit["data"],
-                "scheme": unit["scheme"],
-                "delay": delay,
-                "period": period,
-                "throughput": 1000 * served.throughput,
-                "latency": served.latency,
-                "counters": served.counters,
-            }
-        )
-    return rows
-
-
-def _placed(unit: Unit, seed: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
-    """Return worker and number of the key of every row, and how many workers there are."""
-    keys = datasets.keys_of(datasets.load(unit["data"], unit["rows"], unit["keys"], seed))
-    scheme, workers = SCHEMES[unit["scheme"]][0], unit["workers"][unit["scheme"]]
-    grouping = make_grouping(scheme, workers, seed=seed)
-    if isinstance(grouping, LearnedGrouping):
-        grouping.learn(keys[: keys.size // 10]).build()
-    placed = Sources(grouping, 8).route(Batch(keys, None))
-    return placed, np.unique(keys, return_inverse=True)[1].astype(np.int64), workers
-
-
-def _run_jobs(unit: Unit, seed: int) -> Sequence[Row]:
-    """Count keys on Spark with each scheme, every row making its worker wait."""
-    keys = datasets.keys_of(datasets.load(unit["data"], unit["rows"], 100_000, seed))
-    rows = []
-    for label, (scheme, workers) in SCHEMES.items():
-        job = count_keys_on_spark(
-            keys, workers, scheme, milliseconds=unit["milliseconds"], seed=seed
-        )
-        rows.append(
-            {
-                "data": unit["data"],
-                "delay": unit["milliseconds"],
-                "scheme": label,
-                "workers": workers,
-                "throughput": job.throughput,
-                "latency": 1000 * job.seconds,
-                "period": None,
-                "counters": job.partials,
-                "exact": job.exact,
-            }
-        )
-    return rows
-
-
-def _run_streams(unit: Unit, seed: int) -> Sequence[Row]:
-    """Count keys on Spark, a micro-batch being an aggregation period."""
-    keys = datasets.keys_of(datasets.load(unit["data"], unit["rows"], 100_000, seed))
-    scheme, workers = SCHEMES[unit["scheme"]]
-    if unit["scheme"] == "KG":
-        workers = unit["key_workers"]
-    rows = []
-    for period in unit["periods"]:
-        parts = np.array_split(keys, keys.size // period)
-        # The paper's streams have run for a while: here a first micro-batch lets Python start.
-        first_one, *jobs = count_stream_on_spark(
-            [parts[0], *parts], workers, scheme, milliseconds=unit["milliseconds"], seed=seed
-        )
-        seconds = float(np.median([job.seconds for job in jobs]))
-        rows.append(
-            {
-                "data": unit["data"],
-                "scheme": unit["scheme"],
-                "delay": unit["milliseconds"],
-                "period": period,
-                "throughput": keys.size / len(jobs) / seconds,
-                "latency": 1000 * seconds,
-                "counters": float(np.mean([job.partials for job in jobs])) / workers,
-                "exact": all(job.exact for job in (first_one, *jobs)),
-            }
-        )
-    return rows
-
-
-_QUEUE_DATA = (
-    f"; a closed loop of queues, {_IN_FLIGHT} rows in flight, each {_TRANSIT_MILLISECONDS} ms "
-    "under way besides its work, which gives PKG's published latency at 0.1 and 1 ms; what a row "
-    "costs beyond its work, and handing over a counter, as measured on Spark"
-)
-
-
-def _in_queues(
-    symbol: str, keys: int, delays: Sequence[Any], delay: float, *, key_workers: int, also: str = ""
-) -> Measurement:
-    """Return the measurement of works and, with one work, of aggregation periods."""
-    shared = {"set": symbol, "workers": {**_WORKERS, "KG": key_workers}}
-
-    def settings(*periods: int) -> list[tuple[float, int | None]]:
-        return [*delays, *((delay, period) for period in periods)]
-
-    return Measurement(
-        CALIBRATED,
-        Grid(
-            {"data": lambda each: datasets.names_for(each["set"]), "scheme": list(SCHEMES)},
-            without=["set"],
-        ),
-        _run_in_queues,
-        {
-            "smoke": {
-                **shared, "rows": 300_000, "keys": 100_000,
-                "settings": settings(1_000, 3_000, 6_000),
-            },
-            "paper": {
-                **shared, "rows": 5_000_000, "keys": keys,
-                "settings": settings(10_000, 30_000, 60_000),
-            },
-        },
-        datasets.describe(symbol) + _QUEUE_DATA + also + "; smoke has periods of a tenth",
-        {"smoke": 5, "paper": 120},
-    )  # fmt: skip
-
-
-def _in_micro_batches(symbol: str, milliseconds: float, key_workers: int) -> Measurement:
-    shared = {"set": symbol, "milliseconds": milliseconds, "key_workers": key_workers}
-    return Measurement(
-        SPARK,
-        Grid(
-            {
-                "data": lambda each: datasets.names_for(each["set"])[: each["sets"]],
-                "scheme": list(SCHEMES),
-            },
-            without=["set", "sets"],
-        ),
-        _run_streams,
-        {
-            "smoke": {**shared, "rows": 6_000, "periods": [2_000, 6_000], "sets": 1},
-            "paper": {
-                **shared, "rows": 240_000, "periods": [10_000, 30_000, 60_000], "sets": 2,
-            },
-        },
-        f"{datasets.describe(symbol)}; {milliseconds:g} ms of work, which is waiting; a "
-        "period is a micro-batch of so many rows, and the throughput that of the median of all "
-        "whole ones after the first",
-        {"smoke": 15, "paper": 500},
-    )  # fmt: skip
-
-
-_JOBS = Measurement(
-    SPARK,
-    Grid(
-        {
-            "data": lambda parameters: datasets.names_for("WP")[: parameters["sets"]],
-            "milliseconds": "delays",
-        },
-        without=["sets"],
-    ),
-    _run_jobs,
-    {
-        "smoke": {"rows": 30_000, "delays": [0.1, 0.5, 1.0], "sets": 1},
-        "paper": {
-            "rows": 200_000, "delays": [round(0.1 * step, 1) for step in range(1, 11)], "sets": 2,
-        },
-    },
-    datasets.describe("WP") + "; work is waiting, so that ten workers run on few cores",
-    {"smoke": 60, "paper": 1500},
-)  # fmt: skip
-
-
-def _lost(scheme: str) -> Any:
+def _lost(scheme: str) -> Quantity:
     """Ask for the share of the throughput that is lost from the least work to the most."""
     ends = [cell("throughput", data=FIRST, delay=end, scheme=scheme) for end in (LARGEST, SMALLEST)]
     return 100 * (1 - ends[0] / ends[1])
 
 
-def _counters(one: str, other: str) -> Any:
+def _counters(one: str, other: str) -> Quantity:
     where = {"data": FIRST, "delay": LARGEST}
     return cell("counters", scheme=one, **where) / cell("counters", scheme=other, **where)
 
@@ -262,7 +47,7 @@ _OVER_DELAY = "CPU delay in ms"
 FIGURE_10A = Exhibit(
     "fig10a",
     "Throughput of PKG, shuffle and key grouping as the work of a key grows",
-    Drawing(Chart(_OVER_DELAY, "keys a second",
+    Drawing(Chart(_OVER_DELAY, "keys per second",
                   [Lines("delay", "throughput", by="scheme", only=list(SCHEMES))], each=["data"])),
     (
         placed_exactly(),
@@ -291,7 +76,7 @@ FIGURE_10A = Exhibit(
               Reason("Fewer rows a key: in the paper's day of page visits a key comes 7.6 times on "
                      "average, which fills more of shuffle's workers than a short stream does.")),
     ),
-    [On(_JOBS)],
+    [On(JOBS)],
 )  # fmt: skip
 
 
@@ -304,8 +89,8 @@ def _level_of_key_grouping(rows: Rows) -> list[Curve]:
 
 _BY_MEMORY = Drawing(
     Chart(
-        "counters a worker",
-        "keys a second",
+        "counters per worker",
+        "keys per second",
         [
             Lines("counters", "throughput", by="scheme", where={"scheme": other_than("KG")}),
             _level_of_key_grouping,
@@ -315,7 +100,7 @@ _BY_MEMORY = Drawing(
 )
 
 
-def _pkg(column: str, other: str) -> Any:
+def _pkg(column: str, other: str) -> Quantity:
     return cell(column, scheme="PKG") / cell(column, scheme=other)
 
 
@@ -346,8 +131,8 @@ FIGURE_10B = Exhibit(
                     / first("throughput", scheme="KG"), each=["data"], form="{:.2f}×")),
     ),
     [
-        On(_in_queues("WP", 3_100_000, [], 0.4, key_workers=10)),
-        On(_in_micro_batches("WP", 0.4, 10),
+        On(in_queues("WP", 3_100_000, [], 0.4, key_workers=10)),
+        On(in_micro_batches("WP", 0.4, 10),
            "Throughput against memory for growing aggregation periods, WP (0.4 ms of work), on "
            "Spark",
            claims=[placed_exactly("streams")], reasons={"better-on-both": _WHOLE_BATCHES}),
@@ -374,8 +159,8 @@ FIGURE_10C = Exhibit(
                      "than the work of rows, which is all that the queues know.")),
     ),
     [
-        On(_in_queues("TW", 3_100_000, [], 0.1, key_workers=16, also="; 0.1 ms of work")),
-        On(_in_micro_batches("TW", 0.1, 16),
+        On(in_queues("TW", 3_100_000, [], 0.1, key_workers=16, also="; 0.1 ms of work")),
+        On(in_micro_batches("TW", 0.1, 16),
            "Throughput against memory for growing aggregation periods, TW, on Spark",
            claims=[placed_exactly("streams")],
            reasons={"better-on-both": _WHOLE_BATCHES, "published-gain": _WHOLE_BATCHES}),
@@ -383,7 +168,7 @@ FIGURE_10C = Exhibit(
 )  # fmt: skip
 
 
-_HERE = {"data": FIRST, "period": None}
+_HERE: dict[str, Any] = {"data": FIRST, "period": None}
 _CELLS = {
     f"{name} {delay} ms": (cell("latency", scheme=name, delay=delay, **_HERE), wanted)
     for name, cells in _LATENCY.items()
@@ -434,9 +219,9 @@ TABLE_3 = Exhibit(
               _FEW_IN_FLIGHT),
     ),
     [
-        On(_in_queues("WP", 2_900_000, _DELAYS, _AGGREGATING, key_workers=10)),
-        On(_JOBS, "Latency of a message by work, on Spark",
-           data=f"{_JOBS.data}; latency is from the start of a job to its result",
+        On(in_queues("WP", 2_900_000, _DELAYS, _AGGREGATING, key_workers=10)),
+        On(JOBS, "Latency of a message by work, on Spark",
+           data=f"{JOBS.data}; latency is from the start of a job to its result",
            asks=["key-grouping-lags", "level-when-idle"],
            reasons={
                "key-grouping-lags": Reason(

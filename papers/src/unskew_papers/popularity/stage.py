@@ -7,6 +7,7 @@ one worker need none. What a merge costs, in units of work, was measured on Spar
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from unskew.simulator.loads import SimulationRun, cut_batches
 from unskew.streams.base import Stream
 from unskew_papers.engines.calibration import Calibration
 from unskew_papers.experiment import Unit
+from unskew_papers.figures import Chart, Lines
+from unskew_papers.rows import Row
 
 SCHEMES = {
     "SG": "shuffle",
@@ -31,19 +34,38 @@ SCHEMES = {
 }
 """One row of 16 reaches the synopsis, so that it knows the hot keys after fewer rows than the
 paper's billions; which keys are hot in the long run does not depend on that number."""
+SCHEMES_ON_SPARK = {**SCHEMES, "PStream": "popularity:threshold_bits=2"}
+"""One row of four reaches the synopsis: a job of some thousand rows has no more to learn from."""
+THROUGHPUT = "rows in the time of one row's work"
+PERCENTILES = [5, *range(10, 100, 10), 95, 99]
 AGGREGATORS = 32
 """One a machine of the paper's cluster, however many workers there are."""
 SOURCES = 8
 WINDOWS = 6
 """Few and long: merges must not outnumber rows, as in the paper's ten seconds they do not."""
 _WORK = 0.5
-"""Milliseconds of work a row, those of the same figures on Spark."""
+"""Milliseconds of work per row, those of the same figures on Spark."""
 CALIBRATED_TEXT = (
     f"a row is a unit of work for a worker, {_WORK:g} ms and what comes to it on Spark; a merge, "
     "by one of 32 aggregators, takes as long as on Spark"
 )
 _USE = 0.8
 """Share of the workers' time that the rows would take if all had equal loads."""
+
+
+def latency_rows(times: NDArray[np.float64], **fields: Any) -> list[Row]:
+    """Return the percentiles of completion times."""
+    found = np.percentile(times, PERCENTILES)
+    return [
+        {**fields, "percent": percent, "latency": float(value)}
+        for percent, value in zip(PERCENTILES, found, strict=True)
+    ]
+
+
+def latency_chart(**options: Any) -> Chart:
+    """Draw which share of the rows is done after how long; ``options`` are those of `Chart`."""
+    lines = Lines("latency", "percent", by="scheme", as_measured=True)
+    return Chart("latency, in rows of work", "rows in %", [lines], log_x=True, **options)
 
 
 @dataclass(frozen=True)

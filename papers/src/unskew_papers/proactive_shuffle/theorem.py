@@ -7,18 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew.sketches.cost_sketch import CostSketch
-from unskew_papers.claims import Claim, Verdict
-from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
-from unskew_papers.figures import Figure, Panel, lines
-from unskew_papers.rows import Row, Rows
+from unskew_papers.checks import All, AtMost, Within
+from unskew_papers.claims import Claim
+from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
+from unskew_papers.figures import Chart, Drawing, Lines
+from unskew_papers.quantities import cell, largest, smallest
+from unskew_papers.rows import Row
 
 _COLUMNS, _ITEMS, _LONGEST = 55, 4_096, 64
 _COSTS = np.tile(np.arange(1.0, _LONGEST + 1), _ITEMS // _LONGEST)
 """Every execution time has 64 items; each item comes equally often."""
-
-
-def _units(parameters: Parameters) -> Sequence[Unit]:
-    return [{"sketches": parameters["sketches"]}]
 
 
 def _expected(cost: float) -> float:
@@ -44,40 +42,28 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
     ]
 
 
-def _figure(rows: Rows) -> Figure:
-    curves = [(name, rows.curve("execution_time", name)) for name in ("theorem", "measured")]
-    return Figure([Panel("execution time of an item", "mean of W/F in its cell", lines(curves))])
-
-
-def _range(rows: Rows) -> Verdict:
-    low, high = min(rows.values("theorem")), max(rows.values("theorem"))
-    holds = (math.floor(100 * low) / 100, math.ceil(100 * high) / 100) == (32.08, 32.92)
-    return Verdict(holds, f"[{low:.3f}, {high:.3f}]")
-
-
-def _measured(rows: Rows) -> Verdict:
-    off = max(abs(row["measured"] - row["theorem"]) for row in rows)
-    return Verdict(off <= 0.1, f"at most {off:.3f} off")
-
-
-THEOREM = Experiment(
-    id="proactive-shuffle/theorem4.3",
-    title="Expectation of an estimate with 55 columns, 4,096 items, execution times 1 … 64",
-    runs_on=SIMULATION,
-    data="a formula, and one-row sketches with other hash functions each; wrap sums the costs of "
-    "its hot keys exactly and has no counterpart here",
-    sizes={"smoke": {"sketches": 300}, "paper": {"sketches": 20_000}},
-    seconds={"smoke": 1, "paper": 10},
-    units=_units,
-    run=_run,
-    figure=_figure,
-    claims=(
-        Claim("range", "The expectation lies in this range.", "[32.08, 32.92]", _range),
-        Claim(
-            "measured",
-            "Sketches have that expectation.",
-            "the theorem's (here: ± 0.1)",
-            _measured,
-        ),
+THEOREM = Exhibit(
+    "theorem4.3",
+    "Expectation of an estimate with 55 columns, 4,096 items, execution times 1 … 64",
+    Drawing(Chart("execution time of an item", "mean of W/F in its cell", [
+        Lines("execution_time", "theorem", label="theorem"),
+        Lines("execution_time", "measured", label="measured"),
+    ])),
+    (
+        # The paper prints two digits, the lower end cut off and the upper one rounded up.
+        Claim("range", "The expectation lies in this range.", "[32.08, 32.92]",
+              All(Within(32.08, 32.09, {"from": smallest("theorem")}, form="{:.3f}"),
+                  Within(32.91, 32.92, {"to": largest("theorem")}, form="{:.3f}"))),
+        Claim("measured", "Sketches have that expectation.", "the theorem's (here: ± 0.1)",
+              AtMost(0.1, largest(abs(cell("measured") - cell("theorem")), ["execution_time"]),
+                     form="at most {:.3f} off")),
     ),
-)
+    [
+        On(Measurement(
+            SIMULATION, Grid(), _run, {"smoke": {"sketches": 300}, "paper": {"sketches": 20_000}},
+            "a formula, and one-row sketches with other hash functions each; wrap sums the costs "
+            "of its hot keys exactly and has no counterpart here",
+            {"smoke": 1, "paper": 10},
+        ))
+    ],
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Streams of the experiments: exact counts in every micro-batch, and lessons that are followed."""
+"""Jobs and streams of the experiments on Spark: exact counts, rows where the scheme says."""
 
 import numpy as np
 import pyspark
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from unskew_papers.engines import calibration, queues, spark_jobs, spark_streams
 from unskew_papers.engines.queues import placed_in_queues
-from unskew_papers.engines.spark_jobs import count_keys_on_spark
+from unskew_papers.engines.spark_jobs import MODULO, count_keys_on_spark
 from unskew_papers.engines.spark_streams import count_stream_on_spark
 
 # In no order: a task of Spark gets neighbours, a source of the queues every eighth row.
@@ -59,3 +59,25 @@ def test_a_calibration_says_where_it_was_measured(monkeypatch: pytest.MonkeyPatc
 def test_rows_are_done_one_after_the_other() -> None:
     job = spark_jobs.JobResult(1.0, (4, 1, 0), (2.0, 1.0, 0.0), partials=3, exact=True)
     assert job.row_seconds().tolist() == [0.5, 1.0, 1.5, 2.0, 1.0]
+
+
+@pytest.mark.parametrize("scheme", ["key", "shuffle", "partial-key", "distribution-aware", "wrap"])
+def test_counts_are_exact_wherever_rows_go(scheme: str) -> None:
+    job = count_keys_on_spark(KEYS, WORKERS, scheme, milliseconds=0.0, learn_from=KEYS[::2])
+    assert job.exact
+    assert sum(job.loads) == KEYS.size
+    assert len(job.busy) == WORKERS
+    held = np.unique(KEYS).size
+    assert job.partials == held if scheme == "key" else job.partials >= held
+
+
+def test_modulo_is_the_remainder() -> None:
+    job = count_keys_on_spark(KEYS, 4, MODULO, milliseconds=0.0)
+    assert job.loads == tuple(np.bincount((KEYS % np.uint64(4)).astype(int)).tolist())
+    assert job.exact
+
+
+def test_workers_wait_for_their_rows() -> None:
+    job = count_keys_on_spark(KEYS[:50], 1, "shuffle", milliseconds=1.0)
+    assert job.busy[0] >= 0.05
+    assert job.throughput <= 1000

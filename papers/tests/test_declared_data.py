@@ -1,0 +1,80 @@
+"""Declarations are sane: ids, texts, sizes and units of every experiment."""
+
+from collections import Counter
+
+import pytest
+
+from unskew.errors import UnknownNameError
+from unskew_papers.engines.calibration import ON_RECORD
+from unskew_papers.experiment import RUNS_ON, SIZES, SPARK, Experiment
+from unskew_papers.registry import all_experiments, choose
+from unskew_papers.report import PAPERS
+
+ALL = list(all_experiments().values())
+every_experiment = pytest.mark.parametrize("experiment", ALL, ids=lambda each: each.id)
+
+
+def test_ids_are_unique_and_name_the_scheme() -> None:
+    made = [each.id for scheme in PAPERS for each in choose([scheme])]
+    assert Counter(made) == Counter(each.id for each in ALL)
+    assert max(Counter(made).values()) == 1
+
+
+@every_experiment
+def test_every_text_is_there(experiment: Experiment) -> None:
+    assert experiment.title
+    assert experiment.data
+    assert experiment.claims
+    assert set(experiment.seconds) == set(SIZES)
+    for claim in experiment.claims:
+        assert claim.name == claim.name.lower()
+        assert claim.says.endswith(".")
+        assert claim.paper
+        assert claim.reason is None or claim.reason.text.endswith(".")
+    names = [claim.name for claim in experiment.claims]
+    assert len(names) == len(set(names))
+
+
+@every_experiment
+@pytest.mark.parametrize("size", SIZES)
+def test_every_size_has_units_that_differ(experiment: Experiment, size: str) -> None:
+    parameters = {**experiment.parameters(size)}
+    if experiment.needs_calibration:
+        parameters["calibration"] = ON_RECORD.fields()
+    units = experiment.units(parameters)
+    assert units
+    assert len({str(sorted(unit.items(), key=str)) for unit in units}) == len(units)
+
+
+@every_experiment
+def test_an_engine_beside_another_is_named(experiment: Experiment) -> None:
+    assert experiment.runs_on in RUNS_ON
+    if experiment.id.endswith("-spark"):
+        assert experiment.runs_on == SPARK
+        assert all_experiments()[experiment.id.removesuffix("-spark")].runs_on != SPARK
+    if experiment.rows_of is not None:
+        owner = all_experiments()[experiment.rows_of]
+        assert owner.rows_of is None
+        assert owner.runs_on == experiment.runs_on
+        assert owner.units is experiment.units
+
+
+@pytest.mark.parametrize(
+    ("number", "scheme"),
+    [
+        ("000", "distribution-aware"),
+        ("001", "proactive-shuffle"),
+        ("002", "popularity"),
+        ("003", "partial-key"),
+        ("004", "dynamic-key"),
+    ],
+)
+def test_numbers_of_papers_are_still_understood(number: str, scheme: str) -> None:
+    assert choose([number]) == choose([scheme])
+    first = choose([scheme])[0]
+    assert choose([f"{number}/{first.id.partition('/')[2]}"]) == [first]
+
+
+def test_a_name_that_nothing_has_lists_what_is_near() -> None:
+    with pytest.raises(UnknownNameError, match="partial-key/fig7"):
+        choose(["partial-key/figure7"])
