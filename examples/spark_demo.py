@@ -1,4 +1,4 @@
-"""A skewed job on real Spark: the same work, placed in four ways, side by side.
+"""A skewed job on real Spark: the same work, placed in three ways, side by side.
 
 Words of a Zipf distribution are counted, and every row costs 2 ms of waiting, as a call to a
 service would. Waiting needs no processor: eight workers run at full speed on two cores. Run it
@@ -22,19 +22,19 @@ from unskew.spark.aggregators import State
 
 WORKERS = 8
 ROWS = 16_000
-SECONDS_A_ROW = 0.002
+SECONDS_PER_ROW = 0.002
 RESULT = "n long, letters long"
 SCHEMES = ["key", "partial-key", "wrap"]
 BARS = " ▁▂▃▄▅▆▇█"
 
 
 class SlowCount(us.Aggregator):
-    """Counts rows and letters of a word; waits as long as a call a row would take."""
+    """Counts rows and letters of a word; waits as long as one call per row would take."""
 
     state_schema = pa.schema([("n", pa.int64()), ("letters", pa.int64())])
 
-    def __init__(self, seconds_a_row: float) -> None:
-        self.seconds_a_row = seconds_a_row
+    def __init__(self, seconds_per_row: float) -> None:
+        self.seconds_per_row = seconds_per_row
 
     def init(self) -> State:
         """Return the state of no rows."""
@@ -42,7 +42,7 @@ class SlowCount(us.Aggregator):
 
     def update(self, state: State, batch: pa.RecordBatch) -> State:
         """Return the state with the rows of a batch added."""
-        time.sleep(self.seconds_a_row * batch.num_rows)
+        time.sleep(self.seconds_per_row * batch.num_rows)
         return (state[0] + batch.num_rows, state[1] + sum(batch["letters"].to_pylist()))
 
     def merge(self, a: State, b: State) -> State:
@@ -82,13 +82,13 @@ def run(df: DataFrame, scheme: str, expected: list[tuple[object, ...]]) -> Run:
     loads = us.Loads()
     started = time.perf_counter()
     grouped = us.group_by(df, "word", workers=WORKERS, grouping=scheme, loads=loads)
-    got = sorted(map(tuple, grouped.apply(SlowCount(SECONDS_A_ROW), RESULT).collect()))
+    got = sorted(map(tuple, grouped.apply(SlowCount(SECONDS_PER_ROW), RESULT).collect()))
     seconds = time.perf_counter() - started
     return Run(scheme, seconds, loads.epoch.loads, got == expected)
 
 
 def main(spark: SparkSession, show: Callable[[str], None] = print) -> list[Run]:
-    """Return what came of each scheme; ``show`` is told what goes on."""
+    """Return what came of each scheme; ``show`` is given what goes on, as text."""
     df = words(spark)
     expected = plain(df)
     show("starting the workers ...")
@@ -105,7 +105,7 @@ def main(spark: SparkSession, show: Callable[[str], None] = print) -> list[Run]:
 
 def as_table(runs: list[Run]) -> Table:
     """Return the runs side by side."""
-    ideal = ROWS * SECONDS_A_ROW / WORKERS
+    ideal = ROWS * SECONDS_PER_ROW / WORKERS
     table = Table(title=f"{ROWS:,} rows, 2 ms each, {WORKERS} workers: at best {ideal:.1f} s")
     table.add_column("rows placed by")
     for title in ("seconds", "× best", "most rows"):
@@ -125,7 +125,7 @@ def as_table(runs: list[Run]) -> Table:
 
 
 def bars(rows: tuple[int, ...]) -> str:
-    """Return one bar a worker, as high as its share of the fullest one.
+    """Return one bar per worker, as high as its share of the fullest one.
 
     >>> bars((8, 4, 0))
     '█▄ '

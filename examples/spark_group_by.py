@@ -7,11 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from unskew.spark import aggregates as us
-from unskew.spark.aggregators import TopRows
-from unskew.spark.group_by import group_by
-from unskew.spark.loads import Loads
-from unskew.spark.session import session
+import unskew.spark as us
 
 
 def sales(spark: SparkSession) -> DataFrame:
@@ -37,38 +33,38 @@ def main(spark: SparkSession) -> dict[str, DataFrame]:
     df = sales(spark)
     return {
         # Spark's own aggregates; the hot user's rows are spread over two workers.
-        "agg": group_by(df, "user", workers=8, grouping="partial-key").agg(
+        "agg": us.group_by(df, "user", workers=8, grouping="partial-key").agg(
             sf.count("*").alias("n"),
             sf.sum("price").alias("total"),
             us.weighted_mean("price", "qty").alias("mean_price"),
         ),
         # An aggregator of one's own, in Python over Arrow batches; merged, so it may be split.
-        "apply": group_by(df, "user", workers=8).apply(
-            TopRows("price", "item", k=3), "prices array<double>, items array<string>"
+        "apply": us.group_by(df, "user", workers=8).apply(
+            us.TopRows("price", "item", k=3), "prices array<double>, items array<string>"
         ),
         # Whole groups: no user is split, the others make room for the hot one.
-        "apply_in_arrow": group_by(
+        "apply_in_arrow": us.group_by(
             df, "user", workers=8, grouping="distribution-aware"
         ).apply_in_arrow(dearest, "user string, item string"),
     }
 
 
-def loads_of(df: DataFrame, grouping: str) -> Loads:
+def loads_of(df: DataFrame, grouping: str) -> us.Loads:
     """Return what the eight workers had to do if rows are placed by ``grouping``."""
-    loads = Loads()
-    placed = group_by(df, "user", workers=8, grouping=grouping, loads=loads)
+    loads = us.Loads()
+    placed = us.group_by(df, "user", workers=8, grouping=grouping, loads=loads)
     placed.apply(
-        TopRows("price", "item", k=3), "prices array<double>, items array<string>"
+        us.TopRows("price", "item", k=3), "prices array<double>, items array<string>"
     ).collect()
     return loads
 
 
 if __name__ == "__main__":
-    running = session(master="local[2]", spark__sql__shuffle__partitions=4)
+    running = us.session(master="local[2]", spark__sql__shuffle__partitions=4)
     running.sparkContext.setLogLevel("ERROR")
     for name, result in main(running).items():
         print(name)
         result.orderBy("user").show(3, truncate=False)
     for scheme in ("key", "wrap"):
-        print(f"rows a worker by {scheme}: {loads_of(sales(running), scheme).epoch.loads}")
+        print(f"rows per worker by {scheme}: {loads_of(sales(running), scheme).epoch.loads}")
     running.stop()

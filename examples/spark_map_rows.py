@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
-from unskew.spark.map_rows import map_batches, map_rows
-from unskew.spark.session import session
+import unskew.spark as us
 
 SECONDS = {"celebrity": 0.025, "company": 0.005, "other": 0.001}
 
@@ -43,13 +42,15 @@ def main(spark: SparkSession) -> dict[str, DataFrame]:
     """Return the two results."""
     df, schema = tweets(spark), "id long, label string"
     return {
-        "map_rows": map_rows(df, enrich, schema, cost_by="mention", workers=4, row_timeout=10),
-        "map_batches": map_batches(df, score, schema, cost_by="mention", workers=4, batch_rows=32),
+        "map_rows": us.map_rows(df, enrich, schema, cost_by="mention", workers=4, row_timeout=10),
+        "map_batches": us.map_batches(
+            df, score, schema, cost_by="mention", workers=4, batch_rows=32
+        ),
     }
 
 
 if __name__ == "__main__":
-    running = session(master="local[4]")
+    running = us.session(master="local[4]")
     running.sparkContext.setLogLevel("ERROR")
     for name, result in main(running).items():
         print(name)

@@ -9,9 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from unskew.events import read_epochs
-from unskew.spark.balance import balance_stream
-from unskew.spark.session import session
+import unskew.spark as us
 
 ROWS = 50_000
 
@@ -29,7 +27,7 @@ def main(spark: SparkSession, folder: Path) -> DataFrame:
     write_events(spark, folder / "events", 0)
     reader = spark.readStream.schema("user string, id long").option("maxFilesPerTrigger", 1)
     events = reader.parquet(str(folder / "events"))
-    placed = balance_stream(events, "user", workers=8, plan_path=folder / "plans")
+    placed = us.balance_stream(events, "user", workers=8, plan_path=folder / "plans")
     counts = placed.groupBy("user").agg(sf.count("*").alias("n"))
     writer = counts.writeStream.format("memory").queryName("counts").outputMode("complete")
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
@@ -41,12 +39,12 @@ def main(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 if __name__ == "__main__":
-    running = session(master="local[2]", spark__sql__shuffle__partitions=4)
+    running = us.session(master="local[2]", spark__sql__shuffle__partitions=4)
     running.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as made:
         result = main(running, Path(made))
         result.orderBy(sf.desc("n")).show(3)
-        for epoch in read_epochs(Path(made) / "plans"):
+        for epoch in us.read_epochs(Path(made) / "plans"):
             changed = f"; plan {epoch.next_version}: {epoch.why}" if epoch.next_version else ""
             print(
                 f"micro-batch {epoch.batch}: plan {epoch.version}, "

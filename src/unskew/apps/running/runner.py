@@ -103,7 +103,7 @@ class ApplicationRun:
     checkpoint
         A folder to go on from; by default every run begins anew.
     batch_rows, trigger, max_batches
-        As in `Portions`.
+        As in `BatchSizes`.
     warm_up
         Micro-batches of each grouping that are not measured.
     dead_letters
