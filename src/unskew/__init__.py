@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # For type checkers alone: a grouping that is not listed here is found all the same.
+    from unskew.errors import EventLogError as EventLogError
+    from unskew.errors import InvalidGroupingError as InvalidGroupingError
+    from unskew.errors import InvalidKeyError as InvalidKeyError
+    from unskew.errors import InvalidParameterError as InvalidParameterError
+    from unskew.errors import MissingExtraError as MissingExtraError
+    from unskew.errors import NotLearnedError as NotLearnedError
+    from unskew.errors import PluginWarning as PluginWarning
+    from unskew.errors import StreamError as StreamError
+    from unskew.errors import UnknownNameError as UnknownNameError
     from unskew.errors import UnskewError as UnskewError
+    from unskew.events import RunRecordError as RunRecordError
     from unskew.groupings.auto import Auto as Auto
     from unskew.groupings.base import Grouping as Grouping
     from unskew.groupings.base import LearnedGrouping as LearnedGrouping
@@ -58,7 +68,19 @@ __version__ = "0.1.0"
 
 # Public names load when they are first asked for: `unskew --help` need not wait for Numba.
 _MODULES = {
-    "unskew.errors": ("UnskewError",),
+    "unskew.errors": (
+        "EventLogError",
+        "InvalidGroupingError",
+        "InvalidKeyError",
+        "InvalidParameterError",
+        "MissingExtraError",
+        "NotLearnedError",
+        "PluginWarning",
+        "StreamError",
+        "UnknownNameError",
+        "UnskewError",
+    ),
+    "unskew.events": ("RunRecordError",),
     "unskew.groupings.base": ("Grouping", "LearnedGrouping"),
     "unskew.groupings.plan": ("Plan",),
     "unskew.groupings.planned": ("PlannedGrouping",),
@@ -83,6 +105,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     if name[:1].isupper():

@@ -9,6 +9,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew.dashboard.serving import BusyPortError as BusyPortError
+    from unskew.errors import InvalidParameterError as InvalidParameterError
+    from unskew.errors import MissingExtraError as MissingExtraError
+    from unskew.errors import NotLearnedError as NotLearnedError
+    from unskew.errors import StreamError as StreamError
+    from unskew.errors import UnknownNameError as UnknownNameError
     from unskew.errors import UnskewError as UnskewError
     from unskew.events import Epoch as Epoch
     from unskew.events import read_epochs as read_epochs
@@ -46,7 +52,15 @@ if TYPE_CHECKING:
 # Names load when they are first asked for: a Python worker that runs a user's aggregator imports
 # this package and need not wait for Numba.
 _MODULES = {
-    "unskew.errors": ("UnskewError",),
+    "unskew.dashboard.serving": ("BusyPortError",),
+    "unskew.errors": (
+        "InvalidParameterError",
+        "MissingExtraError",
+        "NotLearnedError",
+        "StreamError",
+        "UnknownNameError",
+        "UnskewError",
+    ),
     "unskew.events": ("Epoch", "read_epochs"),
     "unskew.groupings.plan": ("Plan",),
     "unskew.spark.aggregates": (
