@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo simulate test test-papers lint types layers unit reproduce bench clean
+.PHONY: help demo simulate test test-system test-papers lint types layers unit reproduce bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -52,16 +52,21 @@ $(CLASSES): $(STAMP) tests/spark_classes.py
 	  PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:ArchiveClassesAtExit=$@ pyspark-shell" \
 	  $(BIN)/python -m tests.spark_classes
 
-unit test-papers: export JAVA_TOOL_OPTIONS := $(JAVA_QUICK) -XX:SharedArchiveFile=$(CLASSES)
-unit test-papers: export OMP_NUM_THREADS := 1
-unit test-papers: export MALLOC_MMAP_THRESHOLD_ := 67108864
-unit test-papers: export MALLOC_TRIM_THRESHOLD_ := 536870912
-unit test-papers: export PYTHONDONTWRITEBYTECODE :=
+SYSTEM := slow or cluster or kafka or browser
+
+unit test-system test-papers: export JAVA_TOOL_OPTIONS := $(JAVA_QUICK) -XX:SharedArchiveFile=$(CLASSES)
+unit test-system test-papers: export OMP_NUM_THREADS := 1
+unit test-system test-papers: export MALLOC_MMAP_THRESHOLD_ := 67108864
+unit test-system test-papers: export MALLOC_TRIM_THRESHOLD_ := 536870912
+unit test-system test-papers: export PYTHONDONTWRITEBYTECODE :=
 unit: $(STAMP) $(CLASSES)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not ($(SYSTEM))"
+
+test-system: $(STAMP) $(CLASSES) ## tests with clusters, brokers, browsers, Spark Connect and whole applications
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests -m "$(SYSTEM)"
 
 test-papers: $(STAMP) $(CLASSES) ## tests of the papers' experiments, at a small size
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder papers
+	$(BIN)/python -m pytest -n 3 --dist worksteal papers
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html
 	$(BIN)/unskew reproduce all --jobs 2 --report results/index.html

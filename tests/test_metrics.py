@@ -33,5 +33,5 @@ def test_stddev_of_percent_is_stddev_of_shares(values: list[int]) -> None:
 
 
 def test_no_loads_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="loads must be one number a worker"):
+    with pytest.raises(InvalidParameterError, match="loads must be one number per worker"):
         metrics.stddev([])

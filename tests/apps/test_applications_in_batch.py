@@ -17,6 +17,8 @@ import unskew.spark as us
 from unskew.apps.placing import Placing
 from unskew.errors import InvalidParameterError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.usefixtures("few_partitions")
 @pytest.mark.parametrize("spec", SPECS)

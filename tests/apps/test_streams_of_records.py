@@ -9,6 +9,8 @@ from tests.apps.streamed_cases import check_all_groupings
 
 from unskew.apps.registry import APPLICATIONS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.usefixtures("cheap_streams")
 @pytest.mark.parametrize("spec", OF_RECORDS)

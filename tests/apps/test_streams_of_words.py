@@ -7,6 +7,8 @@ from pyspark.sql import SparkSession
 from tests.apps.application_cases import OF_WORDS
 from tests.apps.streamed_cases import WINDOWED, check_all_groupings, expected_of, streamed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.usefixtures("cheap_streams")
 @pytest.mark.parametrize("spec", OF_WORDS)

@@ -15,6 +15,8 @@ from unskew.apps.decision_tree import FEATURES, DecisionTree, Tree
 from unskew.apps.placing import Placing
 from unskew.apps.tree_growing import TreeGrower
 
+pytestmark = pytest.mark.slow
+
 _DEPTH = 5
 
 

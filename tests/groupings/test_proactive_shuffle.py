@@ -360,7 +360,7 @@ def test_bad_feedback_is_refused() -> None:
     grouping = ProactiveShuffle(4)
     with pytest.raises(InvalidParameterError, match=r"worker must be an int in \[0, 3\]"):
         grouping.executed(4, [1], [1.0])
-    with pytest.raises(InvalidParameterError, match="costs must be one number a key"):
+    with pytest.raises(InvalidParameterError, match="costs must be one number per key"):
         grouping.executed(0, [1], [1.0, 2.0])
-    with pytest.raises(InvalidParameterError, match="ended must be one number a key"):
+    with pytest.raises(InvalidParameterError, match="ended must be one number per key"):
         grouping.executed(0, [1], [1.0], ended=[])

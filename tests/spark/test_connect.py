@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
 HERE = Path(__file__).parent
 TESTS = (

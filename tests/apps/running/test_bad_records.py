@@ -12,6 +12,8 @@ from tests.apps.running.run_cases import asked, last_counts
 
 from unskew.errors import InvalidParameterError, UnskewError
 
+pytestmark = pytest.mark.slow
+
 AT = "2000-01-01T00:00:00Z"
 BAD_JSON = [
     '{"at": "2000-01-01T00:00:00Z", "word":',

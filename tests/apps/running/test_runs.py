@@ -12,6 +12,8 @@ from unskew.errors import UnskewError
 from unskew.events import read_events
 from unskew.reports.grouping_run import MeasuredBatch
 
+pytestmark = pytest.mark.slow
+
 
 def test_groupings_get_the_same_micro_batches_and_count_alike(
     spark: SparkSession, tmp_path: Path

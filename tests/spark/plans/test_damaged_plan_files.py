@@ -12,6 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import unskew.spark as us
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 4
 ROWS = 4000
 
