@@ -21,6 +21,8 @@ from unskew.spark.aggregators import State
 from unskew.spark.group_by import group_by
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> DataFrame:

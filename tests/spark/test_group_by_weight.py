@@ -39,6 +39,8 @@ from unskew.spark.routing.schemes import runnable
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 from unskew.spark.worker.row_costs import RowCosts, RowWeights
 
+pytestmark = pytest.mark.slow
+
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

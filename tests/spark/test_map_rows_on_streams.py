@@ -25,6 +25,8 @@ from unskew.spark.loads import Loads
 from unskew.spark.map_rows import map_batches, map_rows
 from unskew.spark.worker.timed_functions import IdentifiedBatch, Listener, TimedStep
 
+pytestmark = pytest.mark.slow
+
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
