@@ -42,7 +42,7 @@ layers: $(STAMP)
 # keep two cores busy: threads of NumPy would only wait for each other. Memory that NumPy has freed
 # is kept for its next arrays: to get it from the system anew takes longer than most sums over it.
 # What Python has compiled is kept, too: there are hundreds of Python processes.
-JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions \
+JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions \
   -XX:-BytecodeVerificationRemote -Xlog:disable
 CLASSES := $(abspath $(VENV))/spark-classes.jsa
 
