@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from unskew._compiled import compiled
 from unskew._validation import check_int
 
-Loads = NDArray[np.float64]
+LoadArray = NDArray[np.float64]
 
 
 def longest_first(
@@ -85,9 +85,9 @@ def one_by_one(
 
 @compiled
 def _place(
-    loads: Loads,
-    capacity: Loads,
-    sums: Loads,
+    loads: LoadArray,
+    capacity: LoadArray,
+    sums: LoadArray,
     heap: NDArray[np.int32],
     workers: NDArray[np.int32],
 ) -> None:
@@ -108,11 +108,11 @@ def _place(
 
 
 @compiled
-def _before(sums: Loads, one: np.int32, other: np.int32) -> bool:
+def _before(sums: LoadArray, one: np.int32, other: np.int32) -> bool:
     return bool(sums[one] < sums[other] or (sums[one] == sums[other] and one < other))
 
 
-def sums_of(loads: Loads, places: NDArray[np.integer], n_places: int) -> Loads:
+def sums_of(loads: LoadArray, places: NDArray[np.integer], n_places: int) -> LoadArray:
     """Return what comes together at each place.
 
     >>> sums_of(np.array([3.0, 1.0, 2.0]), np.array([0, 2, 0]), 3).tolist()
@@ -128,7 +128,7 @@ class Pieces(NamedTuple):
 
     starts: NDArray[np.int64]
     workers: NDArray[np.int32]
-    loads: Loads
+    loads: LoadArray
 
 
 def wrap_around(loads: ArrayLike, rooms: ArrayLike) -> Pieces:
@@ -168,7 +168,9 @@ def wrap_around(loads: ArrayLike, rooms: ArrayLike) -> Pieces:
 
 
 @compiled
-def _cut(loads: Loads, ends: Loads) -> tuple[NDArray[np.int64], NDArray[np.int32], Loads]:
+def _cut(
+    loads: LoadArray, ends: LoadArray
+) -> tuple[NDArray[np.int64], NDArray[np.int32], LoadArray]:
     starts = np.zeros(loads.size + 1, np.int64)
     workers = np.empty(loads.size + ends.size, np.int32)
     amounts = np.empty(loads.size + ends.size, np.float64)
@@ -194,7 +196,7 @@ def _cut(loads: Loads, ends: Loads) -> tuple[NDArray[np.int64], NDArray[np.int32
     return starts, workers[:pieces], amounts[:pieces]
 
 
-def rooms_for(flowing: float, placed: ArrayLike, capacity: ArrayLike | None = None) -> Loads:
+def rooms_for(flowing: float, placed: ArrayLike, capacity: ArrayLike | None = None) -> LoadArray:
     """Return what each worker can take of a load that flows so that all end equally full.
 
     Workers that are fuller than the common level already get nothing: the level is raised (water
@@ -223,12 +225,12 @@ def rooms_for(flowing: float, placed: ArrayLike, capacity: ArrayLike | None = No
     levels = (flowing + np.cumsum(base[order])) / np.cumsum(can_do[order])
     filled = np.flatnonzero(levels > ordered)
     level = float(levels[filled[-1]]) if filled.size else float(levels[0])
-    rooms: Loads = np.maximum(level * can_do - base, 0.0)
+    rooms: LoadArray = np.maximum(level * can_do - base, 0.0)
     return rooms
 
 
 @compiled
-def pour_anew(pieces: Pieces, capacity: Loads, levels: Loads, rounds: int) -> None:
+def pour_anew(pieces: Pieces, capacity: LoadArray, levels: LoadArray, rounds: int) -> None:
     """Let every item share itself anew among its workers, as evenly as their levels allow.
 
     One after the other, until little changes or ``rounds`` have passed. ``pieces.loads`` and
@@ -255,7 +257,9 @@ def pour_anew(pieces: Pieces, capacity: Loads, levels: Loads, rounds: int) -> No
 
 
 @compiled
-def _pour_one(workers: NDArray[np.int32], loads: Loads, capacity: Loads, levels: Loads) -> float:
+def _pour_one(
+    workers: NDArray[np.int32], loads: LoadArray, capacity: LoadArray, levels: LoadArray
+) -> float:
     total = loads.sum()
     without = np.empty(workers.size)
     for piece in range(workers.size):

@@ -20,7 +20,7 @@ from unskew.errors import InvalidGroupingError
 from unskew.groupings.base import SparkMode, Weights, Workers
 from unskew.groupings.plan import hashing_plan
 from unskew.hashing import Ids
-from unskew.scheduling import Loads
+from unskew.scheduling import LoadArray
 from unskew.sketches.space_saving import SpaceSaving
 
 # Spark's Python workers cannot import this file.
@@ -63,7 +63,7 @@ class Backwards(PlannedGrouping):
     def __init__(self, workers: int, *, seed: int = 0) -> None:
         super().__init__(workers, n_slots=workers, n_counters=8, seed=seed)
 
-    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+    def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:
         plan = hashing_plan(self.workers, self.plan.slot_member, self.workers)
         plan.slot_workers[:] = plan.slot_workers[::-1].copy()
         return plan

@@ -13,7 +13,7 @@ from unskew.groupings.key import KeyGrouping
 from unskew.groupings.plan import Plan, PlanIndex, route_planned
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import Ids, derive_seeds, mix, to_range
-from unskew.scheduling import Loads, sums_of
+from unskew.scheduling import LoadArray, sums_of
 from unskew.sketches.space_saving import SpaceSaving
 
 WORTHWHILE = 0.05
@@ -140,7 +140,7 @@ class Auto(Wrap):
         self._plain = KeyGrouping(1, seed=0)  # until the number of workers is known to be good
         super().__init__(workers, max_replicas=1 if work == "atomic" else None, seed=seed)
         self._plain = KeyGrouping(self.workers, seed=seed)
-        self._hashed_loads: Loads = np.zeros(self.workers)
+        self._hashed_loads: LoadArray = np.zeros(self.workers)
         self._probe_seeds = derive_seeds(seed, _PROBES, purpose="spill")
         self._turn = np.zeros(1, np.int64)
         self._hashes, self._ever_hashed = True, False
@@ -176,7 +176,7 @@ class Auto(Wrap):
         loads = weights if weights.size else np.ones(ids.size)
         self._hashed_loads += sums_of(loads, self._plain.route_many(ids), self.workers)
 
-    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+    def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:
         plan = super()._make_plan(slot_loads, summary)
         mean = max(float(self._hashed_loads.mean()), 1e-300)
         hashing = float(self._hashed_loads.max()) / mean - 1.0

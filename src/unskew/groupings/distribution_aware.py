@@ -11,7 +11,7 @@ from unskew.groupings.base import SparkMode
 from unskew.groupings.plan import Plan, slots_of
 from unskew.groupings.planned import PlannedGrouping
 from unskew.hashing import Ids
-from unskew.scheduling import Loads, Pieces, longest_first
+from unskew.scheduling import LoadArray, Pieces, longest_first
 from unskew.sketches.space_saving import SpaceSaving
 
 
@@ -103,7 +103,7 @@ class DistributionAware(PlannedGrouping):
         """As many keys can have the share from which on a key is heavy."""
         return math.ceil(1 / self.threshold)
 
-    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+    def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:
         heavy_ids, heavy_loads = summary.heavy_hitters(self.threshold)
         buckets = _without(slot_loads, heavy_ids, heavy_loads, self.plan.slot_member)
         halves = 2 if self.split_heavy else 1
@@ -123,7 +123,7 @@ class DistributionAware(PlannedGrouping):
         )
 
     def _schedule(
-        self, buckets: Loads, pieces: Loads
+        self, buckets: LoadArray, pieces: LoadArray
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         power = 2 if self.quadratic else 1
         if not self.schedule_buckets:
@@ -133,7 +133,7 @@ class DistributionAware(PlannedGrouping):
         return workers[: buckets.size], workers[buckets.size :]
 
 
-def _without(slot_loads: Loads, ids: Ids, loads: Loads, member: Ids) -> Loads:
+def _without(slot_loads: LoadArray, ids: Ids, loads: LoadArray, member: Ids) -> LoadArray:
     """Take the heavy keys out of their buckets; a summary over-estimates, so stop at zero."""
     rest = slot_loads.copy()
     np.subtract.at(rest, slots_of(ids, member, rest.size), loads)

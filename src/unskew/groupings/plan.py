@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled, inlined
 from unskew.groupings.base import Weights, Workers
 from unskew.hashing import Ids, mix, universal
-from unskew.scheduling import Loads, Pieces
+from unskew.scheduling import LoadArray, Pieces
 
 HASHED_MEMBER: Ids = np.array([0, 1 << 32, 0], np.uint64)
 """The member that takes an identity's upper half as it is, for identities that are hashes already.
@@ -52,8 +52,8 @@ class Plan:
     slot_workers: NDArray[np.int32]
     hot_ids: Ids
     pieces: Pieces
-    predicted_loads: Loads
-    capacity: Loads | None = None
+    predicted_loads: LoadArray
+    capacity: LoadArray | None = None
     why: str = ""
 
     @property
@@ -92,7 +92,7 @@ class Plan:
         return f"<div>{'<br>'.join(lines)}</div>{_bars(self.predicted_loads)}"
 
 
-def _bars(loads: Loads) -> str:
+def _bars(loads: LoadArray) -> str:
     """Return the loads as a small drawing: a bar per worker, and a line at their mean."""
     top = float(loads.max(initial=0.0))
     if top <= 0.0:
@@ -227,7 +227,7 @@ def route_planned(
     index: PlanIndex,
     first_row: int,
     loads: NDArray[np.int64],
-    slowness: Loads,
+    slowness: LoadArray,
     out: Workers,
 ) -> None:
     """Send every row where the plan says; rows of a split key to a little loaded worker of it.

@@ -20,7 +20,7 @@ from unskew.groupings.plan import (
     slots_of,
 )
 from unskew.hashing import Ids, derive_seeds, universal
-from unskew.scheduling import Loads
+from unskew.scheduling import LoadArray
 from unskew.sketches.space_saving import SpaceSaving
 
 
@@ -40,11 +40,11 @@ class PlannedGrouping(LearnedGrouping):
 
     def __init__(self, workers: int, *, n_slots: int, n_counters: int, seed: int) -> None:
         super().__init__(workers, seed=seed)
-        self._slot_loads: Loads = np.zeros(n_slots)
+        self._slot_loads: LoadArray = np.zeros(n_slots)
         self._summary = SpaceSaving(n_counters)
         self._loads = LoadVector(self.workers)
         self._history: PlaceHistory | None = None
-        self._received: Loads | None = None
+        self._received: LoadArray | None = None
         self._has_routed = self._is_built = False
         self._n_routed = 0
         member = derive_seeds(seed, 3, purpose="slots")
@@ -78,12 +78,12 @@ class PlannedGrouping(LearnedGrouping):
         if plan.slot_workers.size == self._slot_loads.size:
             self._change_to(plan)
 
-    def note_loads(self, loads: Loads) -> None:
+    def note_loads(self, loads: LoadArray) -> None:
         """Take in what every worker has received since the start."""
         self._received = np.array(loads, dtype=np.float64)
 
     @abstractmethod
-    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+    def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:
         """Return the plan for a stream that goes on as it was learned."""
 
     def _with_hashed_keys(self) -> Self:
@@ -100,7 +100,7 @@ class PlannedGrouping(LearnedGrouping):
         self._follow(hashing_plan(self.workers, HASHED_MEMBER, self._slot_loads.size))
         return self
 
-    def learn_counts(self, ids: Ids, loads: Loads, slot_loads: Loads) -> None:
+    def learn_counts(self, ids: Ids, loads: LoadArray, slot_loads: LoadArray) -> None:
         """Take in exact counts: the load of every slot, and of those keys that may be hot.
 
         What is counted is not a sample, so it adds nothing to what chance makes of loads.
@@ -153,7 +153,7 @@ class PlannedGrouping(LearnedGrouping):
 
 
 @compiled
-def _add_to_slots(ids: Ids, weights: Weights, member: Ids, slot_loads: Loads) -> None:
+def _add_to_slots(ids: Ids, weights: Weights, member: Ids, slot_loads: LoadArray) -> None:
     n_slots = np.uint64(slot_loads.size)
     for i in range(ids.size):
         slot_loads[universal(ids[i], member, n_slots)] += weights[i] if weights.size else 1.0

@@ -10,7 +10,7 @@ from unskew.groupings.base import Weights
 from unskew.groupings.plan import Plan, shuffling_plan, slots_of
 from unskew.groupings.planned import PlannedGrouping
 from unskew.hashing import Ids
-from unskew.scheduling import Loads, sums_of
+from unskew.scheduling import LoadArray, sums_of
 from unskew.sketches.space_saving import SpaceSaving
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CountedPopularity(PlannedGrouping):
         slots = slots_of(found, self._plan.slot_member, n_slots)
         self.learn_counts(found, loads, sums_of(loads, slots, n_slots))
 
-    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+    def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:
         ids, loads = summary.heavy_hitters(self.grouping.threshold)
         plan = shuffling_plan(self.workers, ids, member=self._plan.slot_member)
         slots = slots_of(ids, plan.slot_member, slot_loads.size)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from unskew.groupings.plan import slots_of
 from unskew.groupings.wrap.replanning import Flow
 from unskew.hashing import Ids
-from unskew.scheduling import Loads
+from unskew.scheduling import LoadArray
 from unskew.sketches.hash_cells import HashCells
 from unskew.sketches.space_saving import SpaceSaving
 
@@ -19,19 +19,19 @@ _PENALTY = 10.0  # cells
 class Mixture(NamedTuple):
     """How much of a load is to be believed: coefficients of `_features`."""
 
-    coefficients: Loads
+    coefficients: LoadArray
     mean: float
     """The load of a key on average."""
 
-    def of(self, keys: Loads, seen: Loads) -> Loads:
+    def of(self, keys: LoadArray, seen: LoadArray) -> LoadArray:
         """Return the expected loads of cells with so many keys and rows."""
-        expected: Loads = np.maximum(self.coefficients @ _features(keys, seen, self.mean), 0.0)
+        expected: LoadArray = np.maximum(self.coefficients @ _features(keys, seen, self.mean), 0.0)
         return expected
 
 
 def known_loads(
-    slot_loads: Loads, summary: SpaceSaving, cells: HashCells | None, member: Ids, noise: float
-) -> tuple[Loads, Flow]:
+    slot_loads: LoadArray, summary: SpaceSaving, cells: HashCells | None, member: Ids, noise: float
+) -> tuple[LoadArray, Flow]:
     """Return the expected loads of all slots, and those of keys that are known one by one.
 
     The slots are without these keys, which come largest first: those whose load the summary knows
@@ -55,7 +55,7 @@ def known_loads(
     return np.maximum(rest, 0.0), Flow(np.concatenate((hot.ids, main.ids))[order], loads[order])
 
 
-def best_mixture(keys: Loads, seen: Loads, seen_once: Loads, noise: float) -> Mixture:
+def best_mixture(keys: LoadArray, seen: LoadArray, seen_once: LoadArray, noise: float) -> Mixture:
     """Return the mixture of keys and rows of cells that comes nearest to their true loads.
 
     The count of a cell is true to its own chance: one that happened to get many rows of the sample
@@ -106,7 +106,7 @@ def best_mixture(keys: Loads, seen: Loads, seen_once: Loads, noise: float) -> Mi
     return Mixture(coefficients, mean)
 
 
-def _least_squares(table: NDArray[np.float64], wanted: Loads) -> Loads:
+def _least_squares(table: NDArray[np.float64], wanted: LoadArray) -> LoadArray:
     """Return the coefficients b of ``table @ table.T @ b = wanted``, small where it is unsure.
 
     Features that say almost the same (keys and rows, where each key came once) would get large
@@ -126,7 +126,7 @@ def _least_squares(table: NDArray[np.float64], wanted: Loads) -> Loads:
     return np.concatenate(([constant], coefficients))
 
 
-def _features(keys: Loads, seen: Loads, mean: float) -> NDArray[np.float64]:
+def _features(keys: LoadArray, seen: LoadArray, mean: float) -> NDArray[np.float64]:
     """Return what the mixture is of: a constant for keys that were not seen, keys, and rows.
 
     Rows count more or less up to the mean of so many keys, and from 1.6 times that on: few keys
@@ -148,7 +148,7 @@ def _sure_loads(summary: SpaceSaving) -> Flow:
     return Flow(ids[order], sure[order])
 
 
-def _without_hot(cells: HashCells, hot: Flow) -> tuple[Loads, Loads]:
+def _without_hot(cells: HashCells, hot: Flow) -> tuple[LoadArray, LoadArray]:
     """Return what the cells have received, and from how many keys, hot ones left out."""
     seen, keys = cells.loads.copy(), cells.keys()
     places = slots_of(hot.ids, cells.member, seen.size)
@@ -157,7 +157,7 @@ def _without_hot(cells: HashCells, hot: Flow) -> tuple[Loads, Loads]:
     return np.maximum(seen, 0.0), np.maximum(keys, 0.0)
 
 
-def _main_keys(cells: HashCells, hot: Flow, expected: Loads, mixture: Mixture) -> Flow:
+def _main_keys(cells: HashCells, hot: Flow, expected: LoadArray, mixture: Mixture) -> Flow:
     """Return the keys, but the hot ones, that have most of their cells, with expected loads."""
     ids, places, seen = cells.main_keys()
     other = ~np.isin(ids, hot.ids)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from unskew._compiled import compiled
 from unskew.groupings.wrap.replanning import owners_of
-from unskew.scheduling import Loads, Pieces, sums_of
+from unskew.scheduling import LoadArray, Pieces, sums_of
 
 
-def chain_rooms(loads: Loads, workers: int) -> Loads:
+def chain_rooms(loads: LoadArray, workers: int) -> LoadArray:
     """Return how much each worker takes of keys that lie end to end, each cut in the middle.
 
     There are ``workers − 1`` cuts. Every key gets one, the larger ones more (highest averages,
@@ -44,7 +44,7 @@ def chain_rooms(loads: Loads, workers: int) -> Loads:
     number = np.arange(owners.size) - (np.cumsum(cuts) - cuts)[owners]
     begins = np.cumsum(loads) - loads
     places = begins[owners] + loads[owners] * (number + 0.5) / cuts[owners]
-    rooms: Loads = np.diff(places, prepend=0.0, append=loads.sum())
+    rooms: LoadArray = np.diff(places, prepend=0.0, append=loads.sum())
     return rooms
 
 
@@ -115,7 +115,7 @@ def _graph(pieces: Pieces) -> tuple[_Numbers, _Numbers]:
 
 @compiled
 def _cancel(
-    nodes: _Numbers, loads: Loads, largest_first: _Numbers, n_nodes: int, too_many: int
+    nodes: _Numbers, loads: LoadArray, largest_first: _Numbers, n_nodes: int, too_many: int
 ) -> _Marks:
     """Shift loads until ``too_many`` pieces are empty, and return which pieces stay."""
     in_forest, _ = _spanning_forest(nodes, largest_first, n_nodes)

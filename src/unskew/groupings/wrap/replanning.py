@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled
 from unskew.groupings.plan import Plan
 from unskew.hashing import Ids
-from unskew.scheduling import Loads, Pieces, pour_anew, rooms_for, sums_of, wrap_around
+from unskew.scheduling import LoadArray, Pieces, pour_anew, rooms_for, sums_of, wrap_around
 
 _ROUNDS = 50
 
@@ -22,7 +22,7 @@ class Flow(NamedTuple):
     """Keys that may be cut, and what each of them brings."""
 
     ids: Ids
-    loads: Loads
+    loads: LoadArray
 
 
 class Cut(NamedTuple):
@@ -30,7 +30,7 @@ class Cut(NamedTuple):
 
     owners: NDArray[np.int64]
     workers: NDArray[np.int32]
-    loads: Loads
+    loads: LoadArray
 
     @classmethod
     def nothing(cls) -> Self:
@@ -47,7 +47,12 @@ class Cut(NamedTuple):
 
 
 def settle(
-    loads: Loads, places: NDArray[np.int32], capacity: Loads, *, rooms: Loads, slack: float
+    loads: LoadArray,
+    places: NDArray[np.int32],
+    capacity: LoadArray,
+    *,
+    rooms: LoadArray,
+    slack: float,
 ) -> NDArray[np.int32]:
     """Return ``places`` with few items moved, so that no worker is over its limit for long.
 
@@ -83,13 +88,13 @@ def settle(
 
 @compiled
 def _move_away(
-    loads: Loads,
+    loads: LoadArray,
     own: NDArray[np.int64],
     places: NDArray[np.int32],
     worker: int,
-    capacity: Loads,
-    levels: Loads,
-    rooms: Loads,
+    capacity: LoadArray,
+    levels: LoadArray,
+    rooms: LoadArray,
 ) -> None:
     room = rooms[worker]
     for item in own:
@@ -106,7 +111,9 @@ def _move_away(
             levels[other] += there
 
 
-def repour(flow: Flow, old: Plan, placed: Loads, capacity: Loads, *, slack: Loads) -> Cut:
+def repour(
+    flow: Flow, old: Plan, placed: LoadArray, capacity: LoadArray, *, slack: LoadArray
+) -> Cut:
     """Return pieces of the flowing keys: the old ones where they can carry the load.
 
     Parameters
@@ -160,7 +167,12 @@ def _kept_pieces(flow: Flow, old: Plan) -> Pieces:
 
 @compiled
 def _take_excess(
-    pieces: Pieces, capacity: Loads, levels: Loads, level: float, slack: Loads, left: Loads
+    pieces: Pieces,
+    capacity: LoadArray,
+    levels: LoadArray,
+    level: float,
+    slack: LoadArray,
+    left: LoadArray,
 ) -> None:
     """Take from crowded workers what is above the common level, and add it to ``left``."""
     for item in range(pieces.starts.size - 1):

@@ -16,7 +16,7 @@ from unskew.groupings.wrap.pieces import chain_rooms, fewer_pieces, linked
 from unskew.groupings.wrap.replanning import Cut, Flow, joined, owners_of, repour, settle
 from unskew.hashing import Ids
 from unskew.scheduling import (
-    Loads,
+    LoadArray,
     Pieces,
     longest_first,
     pour_anew,
@@ -178,7 +178,7 @@ class Wrap(PlannedGrouping):
             self._cells = HashCells(n_cells, self.plan.slot_member)
         self._cells.update_many(ids, weights)
 
-    def _make_plan(self, slot_loads: Loads, summary: SpaceSaving) -> Plan:
+    def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:
         noise = self._sum_of_squares / summary.total if summary.total else 1.0
         rest, hot = known_loads(slot_loads, summary, self._cells, self.plan.slot_member, noise)
         flows = self._flowing(hot, summary.total)
@@ -203,7 +203,7 @@ class Wrap(PlannedGrouping):
             capacity=None if self.capacity is None else np.array(self.capacity),
         )
 
-    def _laid_out(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
+    def _laid_out(self, rest: LoadArray, flow: Flow) -> tuple[Workers, Pieces]:
         """Return a first plan: slots by LPT, then the flowing keys end to end."""
         capacity = self._capacities
         level = float((rest.sum() + flow.loads.sum()) / capacity.sum())
@@ -220,7 +220,7 @@ class Wrap(PlannedGrouping):
         placed = sums_of(rest, places, self.workers)
         return places, self._end_to_end(flow, giants, placed, level)
 
-    def _chained(self, rest: Loads, flow: Flow, rooms: Loads) -> tuple[Workers, Pieces]:
+    def _chained(self, rest: LoadArray, flow: Flow, rooms: LoadArray) -> tuple[Workers, Pieces]:
         """Return a first plan in which flowing keys join all workers, and slots fill them up."""
         places = longest_first(rest, self.workers, initial=rooms)
         unknown = np.flatnonzero(rest == 0)  # no row of these slots was seen: hash them
@@ -231,7 +231,7 @@ class Wrap(PlannedGrouping):
         cut = Cut(owners_of(pieces), pieces.workers, pieces.loads)
         return places, self._limited(cut, flow, self.min_piece * float(levels.mean()))
 
-    def _changed(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
+    def _changed(self, rest: LoadArray, flow: Flow) -> tuple[Workers, Pieces]:
         """Return the present plan with what the loads ask for changed.
 
         What a worker lacks so far is room for more, and what it has too much leaves it less, if it
@@ -253,7 +253,7 @@ class Wrap(PlannedGrouping):
         cut = repour(flow, self.plan, there, capacity, slack=tolerated)
         return places, self._limited(cut, flow, self.min_piece * level)
 
-    def _whole(self, rest: Loads, flow: Flow) -> tuple[Workers, Pieces]:
+    def _whole(self, rest: LoadArray, flow: Flow) -> tuple[Workers, Pieces]:
         """Return a plan that cuts no key: slots and keys are placed, or stay, as they are."""
         capacity = self._capacities
         loads = np.concatenate((flow.loads, rest))
@@ -285,7 +285,7 @@ class Wrap(PlannedGrouping):
             places[new] = plan.pieces.workers[plan.pieces.starts[old]]
         return places
 
-    def _cut_giants(self, flow: Flow, placed: Loads, level: float) -> Cut:
+    def _cut_giants(self, flow: Flow, placed: LoadArray, level: float) -> Cut:
         """Cut keys that could not lie end to end on ``max_replicas`` workers into equal pieces."""
         most = self.max_replicas
         if most is None or most >= self.workers:
@@ -299,7 +299,7 @@ class Wrap(PlannedGrouping):
         loads = np.repeat(flow.loads[giants] / most, most)
         return Cut(np.repeat(giants, most), workers.ravel(), loads)
 
-    def _end_to_end(self, flow: Flow, giants: Cut, placed: Loads, level: float) -> Pieces:
+    def _end_to_end(self, flow: Flow, giants: Cut, placed: LoadArray, level: float) -> Pieces:
         """Lay all flowing keys but the giants, which are cut already, over the rooms."""
         placed = placed + sums_of(giants.loads, giants.workers, self.workers)
         others = np.setdiff1d(np.arange(flow.ids.size), giants.owners)
@@ -346,7 +346,7 @@ class Wrap(PlannedGrouping):
         by_chance = float(np.sqrt(self._sum_of_squares / self.workers))
         return max(self.tolerance * level, by_chance)
 
-    def _ahead(self, level: float) -> tuple[Loads, Loads]:
+    def _ahead(self, level: float) -> tuple[LoadArray, LoadArray]:
         """Return what each worker has received too much, also in standard deviations of chance.
 
         At most half a worker's share counts, so that no plan is made for the past alone.
@@ -362,7 +362,7 @@ class Wrap(PlannedGrouping):
         return np.clip(ahead, -most, most), deviations
 
     @property
-    def _capacities(self) -> Loads:
+    def _capacities(self) -> LoadArray:
         return np.ones(self.workers) if self.capacity is None else np.array(self.capacity)
 
 
@@ -382,7 +382,7 @@ def _largest_deviate(workers: int) -> float:
     return max(1.0, float(np.sqrt(2 * np.log(workers))))
 
 
-def _in_proportion(count: int, capacity: Loads) -> Workers:
+def _in_proportion(count: int, capacity: LoadArray) -> Workers:
     """Spread ``count`` items round-robin over the workers, or in proportion to what they can do."""
     if np.all(capacity == capacity[0]):
         return (np.arange(count) % capacity.size).astype(np.int32)

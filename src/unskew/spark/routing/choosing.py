@@ -18,7 +18,7 @@ from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan, slots_of
 from unskew.groupings.planned import PlannedGrouping
 from unskew.hashing import Ids
 from unskew.metrics import imbalance_percent
-from unskew.scheduling import Loads
+from unskew.scheduling import LoadArray
 from unskew.spark.routing.learning import (
     Learned,
     count_all,
@@ -117,7 +117,7 @@ def _from_counts(
     name: str,
     planner: PlannedGrouping,
     costs: RowWeights | None,
-) -> tuple[_Choice, Loads]:
+) -> tuple[_Choice, LoadArray]:
     """Return the plan from exact counts, and what hashing would give each worker."""
     n_slots, workers = planner.plan.slot_workers.size, planner.workers
     counts = count_all(df, identity, n_slots).weighted(costs)
@@ -129,13 +129,13 @@ def _from_counts(
     return _Choice(name, plan), hashed
 
 
-def _hashed_loads(ids: Ids, workers: int, costs: RowWeights | None) -> Loads:
+def _hashed_loads(ids: Ids, workers: int, costs: RowWeights | None) -> LoadArray:
     weights = None if costs is None else costs.weights(ids)
     slots = slots_of(ids, HASHED_MEMBER, workers)
     return np.bincount(slots, weights, minlength=workers).astype(float)
 
 
-def _or_hashing(auto: Auto, choice: _Choice, hashed: Loads, *, noise: float) -> Plan:
+def _or_hashing(auto: Auto, choice: _Choice, hashed: LoadArray, *, noise: float) -> Plan:
     """Return the chosen plan, or plain hashing if that is about as fast; with the reason."""
     verdict = is_worth_planning(
         choice.name,

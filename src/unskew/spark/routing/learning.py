@@ -14,7 +14,7 @@ from unskew.groupings.base import Grouping
 from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
 from unskew.groupings.planned import PlannedGrouping
 from unskew.hashing import Ids, identities
-from unskew.scheduling import Loads
+from unskew.scheduling import LoadArray
 from unskew.spark.routing.contents import MOST_DEVIATION, content_deviation, content_hash
 from unskew.spark.routing.expression import check_plan, slot_column
 from unskew.spark.worker.row_costs import RowWeights
@@ -47,8 +47,8 @@ class SlotCounts(NamedTuple):
     """What was learned of a DataFrame: rows of the heaviest keys, and of all hash slots."""
 
     ids: Ids
-    rows: Loads
-    slot_rows: Loads
+    rows: LoadArray
+    slot_rows: LoadArray
 
     def weighted(self, costs: RowWeights | None) -> "SlotCounts":
         """Return what the rows cost; those of other keys than the heaviest cost the mean."""
@@ -161,7 +161,7 @@ def planned(planner: PlannedGrouping, ids: Ids, costs: RowWeights | None) -> Pla
     return planner.learn(ids, weights=_weights(ids, costs)).build().plan
 
 
-def _weights(ids: Ids, costs: RowWeights | None) -> Loads | None:
+def _weights(ids: Ids, costs: RowWeights | None) -> LoadArray | None:
     return None if costs is None else costs.weights(ids)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column
 
 from unskew.groupings.plan import Plan, slots_of
 from unskew.hashing import Ids
-from unskew.scheduling import Loads
+from unskew.scheduling import LoadArray
 from unskew.spark.routing.expression import slot_column
 from unskew.spark.steps.running import WorkerStats
 from unskew.spark.worker.key_times import WorkTimes
@@ -139,7 +139,7 @@ def busy_counts(counts: EpochCounts, stats: Sequence[WorkerStats]) -> EpochCount
 _DEVIATIONS, _SHARE = 6.0, 0.05
 
 
-def expected_loads(plan: Plan, counts: EpochCounts) -> Loads:
+def expected_loads(plan: Plan, counts: EpochCounts) -> LoadArray:
     """Return the rows of each worker if the rows of split keys are dealt as planned.
 
     A key of 60 rows is cut in two equal pieces; the other 40 rows are where their slots are:
@@ -204,12 +204,12 @@ def _shares(plan: Plan) -> NDArray[np.float64]:
     return shares
 
 
-def _rows_of_pieces(plan: Plan, rows: Loads) -> Loads:
-    pieces: Loads = np.repeat(rows, np.diff(plan.pieces.starts)) * _shares(plan)
+def _rows_of_pieces(plan: Plan, rows: LoadArray) -> LoadArray:
+    pieces: LoadArray = np.repeat(rows, np.diff(plan.pieces.starts)) * _shares(plan)
     return pieces
 
 
-def _rows_of_hot_keys(plan: Plan, counts: EpochCounts) -> Loads:
+def _rows_of_hot_keys(plan: Plan, counts: EpochCounts) -> LoadArray:
     """Return the rows of each of the plan's hot keys, 0 for those that are hot no more."""
     if counts.hot_ids.size == 0:
         return np.zeros(plan.hot_ids.size)
