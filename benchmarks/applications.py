@@ -49,10 +49,10 @@ def main(size: Size = Size()) -> None:  # noqa: B008 (a tuple)
     runs = {name: _measured(spark, name, size) for name in APPLICATIONS}
     spark.stop()
     print(
-        f"\n{size.workers} workers, {1000 * size.delay:g} ms a row (at best "
-        f"{real_text(size.workers / size.delay)} rows/s), {size.batch_rows:,} rows a micro-batch; "
-        f"{size.rounds - size.warm_up} rounds after {size.warm_up} of warming up. Not run: "
-        f"`{LEFT_OUT}`, at most {real_text(1 / size.delay)} rows/s.\n"
+        f"\n{size.workers} workers, {1000 * size.delay:g} ms per row (at best "
+        f"{real_text(size.workers / size.delay)} rows/s), {size.batch_rows:,} rows per "
+        f"micro-batch; {size.rounds - size.warm_up} rounds after {size.warm_up} of warming up. "
+        f"Not run: `{LEFT_OUT}`, at most {real_text(1 / size.delay)} rows/s.\n"
     )
     print("\n".join(markdown(runs)), "\n")
     for name, of_set in runs.items():

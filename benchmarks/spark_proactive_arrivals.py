@@ -91,7 +91,7 @@ def _show(workers: int, rate: int, runs: dict[str, list[Measured]]) -> None:
                 f"{one.rows_a_message:,.0f}" if one.rows_a_message else "",
             ]
         )
-    title = f"{rate:,} rows a second of 25 / 5 / 1 ms, {workers} workers; seconds since arrival"
+    title = f"{rate:,} rows per second of 25 / 5 / 1 ms, {workers} workers; seconds since arrival"
     columns = [
         "rows go",
         "worked on",
@@ -100,7 +100,7 @@ def _show(workers: int, rate: int, runs: dict[str, list[Measured]]) -> None:
         "÷ Spark's",
         "batch s",
         "busiest ÷ mean",
-        "rows a message",
+        "rows per message",
     ]
     show(f"{title}, mean of all rows", columns, table)
 

@@ -30,7 +30,7 @@ STEADY = ((125, 30), (1000, 8))
 """Rows a worker, and how many micro-batches of them are counted."""
 CHANGED = (("slow", 0.005, 2), ("middle", 0.025, 8), ("fast", 0.001, 90))
 """What the classes cost after a change: two have changed places."""
-FEWEST_ROWS_A_MESSAGE = 300
+FEWEST_ROWS_PER_MESSAGE = 300
 
 
 class Stream(NamedTuple):
@@ -86,7 +86,7 @@ def _steady(spark: SparkSession, workers: tuple[int, ...], rows: int, counted: i
         costs = [CLASSES] * (LEARNING + counted)
         runs = {name: done[LEARNING:] for name, done in _run(spark, count, rows, costs).items()}
         table += [_line(count, name, done, runs[IN_TURN]) for name, done in runs.items()]
-    title = f"micro-batches of {rows:,} rows a worker of 25 / 5 / 1 ms, mean of {counted}"
+    title = f"micro-batches of {rows:,} rows per worker of 25 / 5 / 1 ms, mean of {counted}"
     columns = [
         "workers",
         "rows go",
@@ -96,7 +96,7 @@ def _steady(spark: SparkSession, workers: tuple[int, ...], rows: int, counted: i
         "÷ in turn",
         "÷ ideal",
         "busiest ÷ mean",
-        f"rows a message ≥ {FEWEST_ROWS_A_MESSAGE}",
+        f"rows per message ≥ {FEWEST_ROWS_PER_MESSAGE}",
     ]
     show(title, columns, table)
 
@@ -107,7 +107,7 @@ def _line(workers: int, name: str, batches: list[Batch], base: list[Batch]) -> l
     epochs = [one.epoch for one in batches if one.epoch is not None]
     messages = sum(epoch.messages or 0 for epoch in epochs)
     each = sum(epoch.rows for epoch in epochs) / max(messages, 1)
-    is_few = each >= FEWEST_ROWS_A_MESSAGE
+    is_few = each >= FEWEST_ROWS_PER_MESSAGE
     return [
         f"{workers}",
         name,

@@ -1,6 +1,8 @@
 """Declarations are sane: ids, texts, sizes and units of every experiment."""
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +80,31 @@ def test_numbers_of_papers_are_still_understood(number: str, scheme: str) -> Non
 def test_a_name_that_nothing_has_lists_what_is_near() -> None:
     with pytest.raises(UnknownNameError, match="partial-key/fig7"):
         choose(["partial-key/figure7"])
+
+
+@every_experiment
+def test_the_document_says_what_is_declared(experiment: Experiment) -> None:
+    """Who rewords a claim or a reason rewords docs/reproduction.md, or runs it again."""
+    section = _section_of(experiment.id)
+    assert section.startswith(f"### {experiment.id} · {experiment.title}\n")
+    assert experiment.data in section
+    rows = [line for line in section.splitlines() if line.startswith(("| ✓", "| ✗"))]
+    assert len(rows) == len(experiment.claims)
+    for row, claim in zip(rows, experiment.claims, strict=True):
+        mark, says, paper, _ = re.split(r" (?<!\\)\| ", row.removeprefix("| "), maxsplit=3)
+        reason = f" *{claim.explanation}*" if mark == "✗" else ""
+        assert (says, paper) == (_cell(claim.says + reason), _cell(claim.paper))
+
+
+def _section_of(name: str) -> str:
+    page = Path(__file__).parents[2] / "docs" / "reproduction.md"
+    [section] = [
+        each
+        for each in re.split(r"(?=^### )", page.read_text(), flags=re.MULTILINE)
+        if each.startswith(f"### {name} ·")
+    ]
+    return section
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

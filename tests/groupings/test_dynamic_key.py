@@ -219,7 +219,7 @@ def test_candidates_never_miss_a_worker_and_stay_two_for_ordinary_keys(workers: 
 
 
 def test_babies_are_forgotten_in_every_cycle() -> None:
-    """With 100 rows a second and a cycle of 15 s at most 1,500 new keys wait to be forgotten."""
+    """With 100 rows per second and a cycle of 15 s at most 1,500 new keys wait to be forgotten."""
     grouping = DynamicKey(10, rate=100)
     grouping.route_many(np.arange(100_000))
     sizes = []

@@ -16,7 +16,7 @@ _SEEDS = {"storm": (13, 17), "simulator": (43, 47), "simulator-key": (13,)}
 
 
 def authors_workers(keys: Keys, family: str, workers: int) -> NDArray[np.int64]:
-    """Return the candidates of every key, a row a key, as the authors' programs compute them.
+    """Return the candidates of every key, one row per key, as the authors' programs compute them.
 
     >>> authors_workers(["1"], "storm", 100).tolist()
     [[22, 48]]

@@ -38,7 +38,7 @@ def choose_of_two(
 
 @compiled
 def hash_choices(ids: Ids, seeds: Ids, workers: int, distinct: bool) -> Candidates:
-    """Return the candidates of every key, a row a key.
+    """Return the candidates of every key, one row per key.
 
     With ``distinct``, one that coincides with an earlier one moves on to the next free worker.
     """

@@ -41,8 +41,8 @@ LOADS_SCHEMA = pa.schema(
         ("stats_bytes", pa.int64()),
     ]
 )
-"""One row a worker and epoch; ``predicted_load`` is in rows of this epoch. Columns that are not of
-the worker are of the epoch, and the same in all its rows."""
+"""One row per worker and epoch; ``predicted_load`` is in rows of this epoch. Columns that are not
+of the worker are of the epoch, and the same in all its rows."""
 
 _OF_WORKER = ("busy_seconds", "estimated_seconds")
 _OF_EPOCH = (
@@ -125,7 +125,7 @@ class Loads:
         return epochs[-1]
 
     def to_df(self, spark: SparkSession) -> DataFrame:
-        """Return the loads as a DataFrame, one row a worker and epoch; see `LOADS_SCHEMA`.
+        """Return the loads as a DataFrame, one row per worker and epoch; see `LOADS_SCHEMA`.
 
         Null stands for what nobody measured or predicted: busy seconds where the work is Spark's
         own, predictions where no plan was learned, estimates where rows are not scheduled by cost.

@@ -56,6 +56,6 @@ def test_almost_uniform_keys_are_placed_nearly_as_if_their_shares_were_known() -
     stream = zipf(keys=20_000, exponent=0.1, rows=2_000_000, seed=2)
     result = simulate(Wrap(20, seed=2), stream, learn=0.2)
     # Chance in the measured rows alone makes the fullest of 20 workers 0.66 % too full, and counts
-    # of 20 rows a key would add as much again as twice that: 1.5 % in all.
+    # of 20 rows per key would add as much again as twice that: 1.5 % in all.
     assert result.imbalance_percent <= 1.0
     assert result.memory <= result.keys + 19

@@ -205,7 +205,7 @@ _EVEN_CLAIMS = (
                  "times that of wrap.")),
     Claim("one-percent-as-many", f"{_FEW_SAYS}, {_AS_MANY} (our own, a finer reading).", _BELOW_1,
           _even(_FEW_LIMIT, _few, learn=_LEARNED_AS_MANY),
-          Reason("Zipf 0.1: 100,000 rows a worker have 0.3 % of chance, and so have those that "
+          Reason("Zipf 0.1: 100,000 rows per worker have 0.3 % of chance, and so have those that "
                  "were learned from. Where little can flow, the fullest of 100 is over two such "
                  "deviations above the mean.")),
     Claim("three-percent-as-many",

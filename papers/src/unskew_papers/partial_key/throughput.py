@@ -21,8 +21,8 @@ _AGGREGATING = 0.4
 
 _FEW_IN_FLIGHT = Reason(
     "A matter of the model: most of the 88 rows are in transit at 0.4 ms of work, so that "
-    "only few wait at the workers. Shuffle deals them in turn; with PKG one of the workers runs "
-    "out of them now and then, which costs about a tenth."
+    "only few wait at the workers. Shuffle sends them round-robin; with PKG one of the workers "
+    "runs out of them now and then, which costs about a tenth."
 )
 _WHOLE_BATCHES = Reason(
     "Another engine: Spark starts a job for every period, which takes as long as the work of some "
@@ -73,8 +73,9 @@ FIGURE_10A = Exhibit(
               "3.6M against 2.9M and 7.2M",
               All(Within(1.15, 1.45, {"of key grouping's": _counters("PKG", "KG")}, form="{:.2f}×"),
                   Within(0.4, 0.6, {"of shuffle's": _counters("PKG", "SG")}, form="{:.2f}×")),
-              Reason("Fewer rows a key: in the paper's day of page visits a key comes 7.6 times on "
-                     "average, which fills more of shuffle's workers than a short stream does.")),
+              Reason("Fewer rows per key: in the paper's day of page visits a key comes 7.6 times "
+                     "on average, which fills more of shuffle's workers than a short stream "
+                     "does.")),
     ),
     [On(JOBS)],
 )  # fmt: skip

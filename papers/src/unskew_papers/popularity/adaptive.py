@@ -173,7 +173,7 @@ _LOW_IS_FAST = Reason(
     "and half of those drawn are low. Those that are too high are beaten by 40 % and more."
 )
 _FEW_ROWS = Reason(
-    "With sixteen workers and some thousand rows a micro-batch chance moves σ by more than "
+    "With sixteen workers and some thousand rows per micro-batch chance moves σ by more than "
     "thresholds do."
 )
 

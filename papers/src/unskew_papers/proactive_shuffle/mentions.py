@@ -145,7 +145,8 @@ FIGURE_12 = Exhibit(
                      "paper's tweets cannot be had.")),
         Claim("falls-with-instances", "POSG's completion time falls with every instance more.",
               "falling", Falls("mean_ms", "workers", where={"scheme": POSG}, form="{:.0f}")),
-        Claim("few-rows", "It needs few rows of its own.", "916, under 1,000, for 500,000 tuples",
+        Claim("few-messages", "It needs few messages of its own.",
+              "916, under 1,000, for 500,000 tuples",
               Below(1_000, largest("control_messages", scheme=POSG), form="at most {:,}")),
     ),
     [
