@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar
 
-from unskew.streams.base import Batch, Stream
+from unskew.streams.base import Batch, DerivedStream, Stream
 
 
 @contextmanager
@@ -74,24 +74,12 @@ def _may_be_interrupted() -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _WatchedStream(Stream):
+class _WatchedStream(DerivedStream):
     name: ClassVar[str] = "watched"
     stream: Stream
     rows: int | None
     seed: int
     interrupt: Interrupt
-
-    @property
-    def spec(self) -> str:
-        return self.stream.spec
-
-    @property
-    def n_keys(self) -> int | None:
-        return self.stream.n_keys
-
-    @property
-    def has_costs(self) -> bool:
-        return self.stream.has_costs
 
     def _batches(self, size: int) -> Iterator[Batch]:
         for batch in self.stream.batches(size):

@@ -14,7 +14,7 @@ from unskew.groupings.base import Grouping
 from unskew.reports.measurement import Measurement
 from unskew.simulator.loads import Progress, simulate
 from unskew.simulator.queueing import simulate_queue
-from unskew.streams.base import Batch, Stream
+from unskew.streams.base import Batch, DerivedStream, Stream
 
 Factors = list[float] | list[tuple[int, list[float]]]
 
@@ -170,7 +170,7 @@ def _run(
 
 
 @dataclass(frozen=True, eq=False)
-class _FirstRows(Stream):
+class _FirstRows(DerivedStream):
     """The first rows of a stream, with keys of the same kind."""
 
     name: ClassVar[str] = "first-rows"
@@ -178,18 +178,6 @@ class _FirstRows(Stream):
     stream: Stream
     rows: int
     seed: int
-
-    @property
-    def spec(self) -> str:
-        return self.stream.spec
-
-    @property
-    def n_keys(self) -> int | None:
-        return self.stream.n_keys
-
-    @property
-    def has_costs(self) -> bool:
-        return self.stream.has_costs
 
     def _batches(self, size: int) -> Iterator[Batch]:
         keys, costs = self.first

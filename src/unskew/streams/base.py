@@ -102,6 +102,27 @@ class SyntheticStream(Stream):
         """Write the keys of the rows from number ``first`` on to ``out``."""
 
 
+class DerivedStream(Stream):
+    """A stream made of the rows of another one, which it describes itself like."""
+
+    stream: Stream
+
+    @property
+    def spec(self) -> str:
+        """The text that `parse_stream` makes the same stream of."""
+        return self.stream.spec
+
+    @property
+    def n_keys(self) -> int | None:
+        """Number of keys, which are then 0 … n_keys − 1; None where it is not known."""
+        return self.stream.n_keys
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether every row has a cost."""
+        return self.stream.has_costs
+
+
 def write_spec(name: str, **parameters: object) -> str:
     """Return a stream's spec.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError
 from unskew.streams._sampler import shuffled_order
-from unskew.streams.base import Batch, Stream
+from unskew.streams.base import Batch, DerivedStream, Stream
 
 
 def with_costs(
@@ -65,7 +65,7 @@ def with_costs(
 
 
 @dataclass(frozen=True, eq=False)
-class CostsStream(Stream):
+class CostsStream(DerivedStream):
     """What `with_costs` returns."""
 
     name: ClassVar[str] = "costs"
@@ -83,11 +83,6 @@ class CostsStream(Stream):
         costs = f"costs={self.values},cost_min={self.minimum},cost_max={self.maximum}"
         seed = "" if self.cost_seed == self.seed else f",cost_seed={self.cost_seed}"
         return f"{self.stream.spec},{costs}{seed}"
-
-    @property
-    def n_keys(self) -> int | None:
-        """Number of keys."""
-        return self.stream.n_keys
 
     @property
     def has_costs(self) -> bool:
