@@ -190,7 +190,7 @@ def _run(df: DataFrame, grouping: str, cost_by: str, work: Work, workers: int, s
     sums = [sf.sum(name).alias(name) for name in ("seconds", "end", "one")]
     done = out.withColumn("one", sf.lit(1)).groupBy("worker").agg(*sums).collect()
     ended = time.perf_counter()
-    mean_end = sum(row["end"] for row in done) / sum(row["n"] for row in done) - began
+    mean_end = sum(row["end"] for row in done) / sum(row["one"] for row in done) - began
     busy = [row["seconds"] for row in done]
     return Run(learned - start, ended - learned, busy, mean_end)
 

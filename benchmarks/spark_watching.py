@@ -33,7 +33,7 @@ def main(batches: int = BATCHES) -> None:
         with us.watch(query, folder=folder / "run", port=0) as watched:
             heard, shown, many = Timed(watched.on_epoch), Timed(watched._show), Timed(watched._show)
             # From here on the listener and the thread behind it call the timed ones.
-            vars(watched).update(hear=heard, _show=shown)
+            vars(watched).update(on_epoch=heard, _show=shown)
             with urlopen(watched.url + "api/events"):  # noqa: S310 (our own server)
                 while len(shown.milliseconds) < batches:
                     time.sleep(0.1)

@@ -106,7 +106,7 @@ def _show_learning(rows: int) -> None:
         plan = learn_placing(
             df, identity(df, "key"), grouping_for("wrap", WORKERS), how="sample"
         ).plan
-        placed = us.balance(df, "key", WORKERS, plan=plan, deal_by="amount")
+        placed = us.balance(df, "key", WORKERS, plan=plan, spread_by="amount")
         actions: dict[str, Callable[[], object]] = {
             "shuffle": partial(run, placed),
             "work": partial(run, placed.mapInArrow(_work, df.schema)),

@@ -1,7 +1,7 @@
 """How even the compiled form of wrap is on Spark, beside the simulator, on the same streams.
 
 Spark routes by a fixed plan, with no Python in the way, and counts what each worker gets. Rows of
-split keys are dealt by their number in proportion to the plan, where the simulator's sources send
+split keys are spread by their number in proportion to the plan, where the simulator's sources send
 each to the least loaded worker. The plan is learned in three ways: as `balance` does it for a
 table, from a sample of its rows; from one pass over all of them (``learn="pass"``); and from the
 first fifth, which is not measured, as by one who has to plan before the rows are there.
@@ -10,7 +10,7 @@ first fifth, which is not measured, as by one who has to plan before the rows ar
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -92,14 +92,17 @@ def on_spark(first: DataFrame, rest: DataFrame, workers: int, rows: int) -> dict
 
 def routed_by(df: DataFrame, workers: int, plan: Plan | None, how: str) -> Found:
     """Return λ of ``df`` by a plan, learned if there is none, and its pieces beyond the keys."""
-    options: dict[str, Any] = {
-        "grouping": "wrap",
-        "plan": plan,
-        "learn": how,
-        "deal_by": [],
-        "seed": 0,
-    }
-    routed = route(df, "key", workers, owner="benchmark", grouping="wrap", **options)
+    routed = route(
+        df,
+        "key",
+        workers,
+        owner="benchmark",
+        grouping="wrap",
+        plan=plan,
+        learn=how,
+        spread_by=[],
+        seed=0,
+    )
     counts = routed.df.groupBy(routed.worker.alias("worker")).count().toArrow()
     loads = np.zeros(workers)
     loads[counts["worker"].to_numpy()] = counts["count"].to_numpy()

@@ -49,7 +49,7 @@ def test_rows_of_unequal_cost_are_scheduled_by_it() -> None:
     assert any("Costs of rows differ" in reason for reason in found.why)
 
 
-def test_rows_of_equal_cost_are_dealt_in_turn() -> None:
+def test_rows_of_equal_cost_go_round_robin() -> None:
     found = diagnose(SKEWED, 20, work="stateless").recommendation
     assert found.grouping == "shuffle"
     assert any("keys do not matter" in reason for reason in found.why)

@@ -47,7 +47,7 @@ def test_unknown_groupings_and_streams_are_answered_with_the_valid_ones(
         (["--epoch", "0"], ["--epoch", "0"]),
         (["--learn", "1.0"], ["--learn", "1.0"]),
         (["--learn", "nan"], ["--learn", "nan"]),
-        (["--deal", "card"], ["--deal", "turn", "key"]),
+        (["--feed", "card"], ["--feed", "round-robin", "key"]),
         (["--speeds", "fast"], ["--speeds", "fast"]),
         (["--speeds", "1,2"], ["--speeds", "costs"]),
         (["--over-provisioning", "1.1"], ["--over-provisioning", "costs"]),

@@ -161,7 +161,7 @@ class CostScheduler:
 
     Examples
     --------
-    Nothing is known at first, so rows are dealt in turn:
+    Nothing is known at first, so rows go round-robin:
 
     >>> scheduler = CostScheduler(2)
     >>> [scheduler.assign("a") for _ in range(3)]

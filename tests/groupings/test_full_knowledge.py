@@ -49,7 +49,7 @@ def test_each_row_goes_to_a_worker_that_is_free_first(
         loads[worker] += cost * speeds[worker]
 
 
-def test_rows_without_costs_are_dealt_evenly() -> None:
+def test_rows_without_costs_are_spread_evenly() -> None:
     workers = FullKnowledge(4).route_many(["same key"] * 103)
     counts = np.bincount(workers, minlength=4)
     assert counts.max() - counts.min() == 1

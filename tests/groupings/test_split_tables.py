@@ -42,7 +42,7 @@ def test_every_nth_row_alone_is_spread_evenly(every: int, parts: int) -> None:
 
 @pytest.mark.parametrize("workers", [2, 10, 100])
 @pytest.mark.parametrize("exponent", [0.8, 1.4, 2.0])
-def test_pieces_are_dealt_in_proportion_to_their_planned_loads(
+def test_pieces_are_filled_in_proportion_to_their_planned_loads(
     workers: int, exponent: float
 ) -> None:
     plan = Wrap(workers, seed=1).learn(zipf_ids(exponent, 100_000)).build().plan
@@ -59,7 +59,7 @@ def test_pieces_are_dealt_in_proportion_to_their_planned_loads(
 
 
 @pytest.mark.parametrize("workers", [2, 10, 50])
-def test_dealt_loads_are_even_where_the_plan_is_exact(workers: int) -> None:
+def test_spread_loads_are_even_where_the_plan_is_exact(workers: int) -> None:
     ids = zipf_ids(1.4, 1_000_000)
     plan = Wrap(workers, seed=1).learn(ids).build().plan
     numbers = np.arange(ids.size) % 250_000 + (np.arange(ids.size) // 250_000 << ROW_BITS)

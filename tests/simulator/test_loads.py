@@ -40,11 +40,11 @@ def test_a_run_is_what_its_sources_route_one_by_one() -> None:
     assert result.keys == np.unique(keys).size
 
 
-def test_dealing_by_key_sends_a_key_through_one_source() -> None:
+def test_feeding_by_key_sends_a_key_through_one_source() -> None:
     keys = np.arange(3_000) % 50
-    sources = Sources(Shuffle(4), 3, deal="key")
+    sources = Sources(Shuffle(4), 3, feed="key")
     workers = np.concatenate([sources.route(Batch(part, None)) for part in np.split(keys, 10)])
-    # Each source deals its rows in turn, so the rows of all keys of one source are even. Two
+    # Each source sends its rows round-robin, so the rows of all keys of one source are even. Two
     # keys of one source come in a fixed order, hence at a fixed distance in its round.
     rounds = workers.reshape(60, 50)
     steps = (rounds[1:] - rounds[:-1]) % 4
@@ -53,7 +53,7 @@ def test_dealing_by_key_sends_a_key_through_one_source() -> None:
 
 
 def test_the_deal_changes_who_knows_what() -> None:
-    by_key = simulate(PartialKey(8), STREAM, sources=5, deal="key")
+    by_key = simulate(PartialKey(8), STREAM, sources=5, feed="key")
     in_turn = simulate(PartialKey(8), STREAM, sources=5)
     assert by_key.rows == in_turn.rows
     assert by_key.loads != in_turn.loads
@@ -166,7 +166,7 @@ def test_progress_counts_every_row() -> None:
         ({"learn": 1.0}, r"learn must be a number in \[0, 1\), got 1.0"),
         ({"learn": -0.1}, "learn must be a number"),
         ({"epoch": 0}, "epoch must be an int >= 1"),
-        ({"deal": "random"}, "deal must be one of 'turn', 'key'"),
+        ({"feed": "random"}, "feed must be one of 'round-robin', 'key'"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:

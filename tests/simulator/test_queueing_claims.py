@@ -23,7 +23,7 @@ SKEWS = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
 
 
 def stream(exponent: float, seed: int, *, rows: int = 32_768) -> Stream:
-    """n = 4,096 keys, 64 execution times of 1 … 64 ms dealt at random."""
+    """n = 4,096 keys, 64 execution times of 1 … 64 ms assigned at random."""
     return with_costs(zipf(keys=4096, exponent=exponent, rows=rows, seed=seed))
 
 

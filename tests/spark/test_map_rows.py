@@ -120,7 +120,7 @@ def test_in_a_union_with_other_partitions_all_rows_are_counted(
     assert min(loads.epoch.loads) > 0
 
 
-def test_loads_of_rows_that_are_dealt_in_turn_have_no_estimates(df: DataFrame) -> None:
+def test_loads_of_rows_that_go_round_robin_have_no_estimates(df: DataFrame) -> None:
     loads = Loads()
     out = map_rows(df, label, SCHEMA, cost_by="a.kind", workers=3, grouping="shuffle", loads=loads)
     assert sorted(map(tuple, out.collect())) == expected(df)

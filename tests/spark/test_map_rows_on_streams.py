@@ -39,7 +39,7 @@ FILES = ("costs-a.txt", "costs-b.txt")
 def write_rows(folder: Path, number: int, *, rows: int = ROWS, slow: str = "slow") -> None:
     """Write a file in which every 20th row is of the kind ``slow`` and costs 25 times as much.
 
-    Every 50th row has no kind. All slow rows would go to one worker if rows were dealt in turn.
+    Every 50th row has no kind. All slow rows would go to one worker if rows went round-robin.
     """
     (folder / "in").mkdir(parents=True, exist_ok=True)
     ids = range(number * ROWS, number * ROWS + rows)
@@ -180,7 +180,7 @@ def test_a_stream_has_the_rows_of_a_plain_map_also_when_started_again(
     assert epochs[2].version == 2
 
 
-def test_rows_of_a_stream_are_dealt_in_turn(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_of_a_stream_go_round_robin(spark: SparkSession, tmp_path: Path) -> None:
     write_rows(tmp_path, 0)
     out = map_rows(
         stream_of(spark, tmp_path),
@@ -222,7 +222,7 @@ def test_the_schedule_goes_through_its_phases(spark: SparkSession, tmp_path: Pat
     assert [epoch.phase for epoch in epochs] == phases
     assert [epoch.messages for epoch in epochs] == [0, WORKERS, 2 * WORKERS, 0]
     in_turn, scheduled = epochs[0], epochs[3]
-    # Dealt in turn all 20 slow rows are one worker's.
+    # Round-robin, all 20 slow rows are one worker's.
     assert in_turn.busy_seconds == pytest.approx([0.58, 0.1, 0.1, 0.1])
     assert in_turn.estimated_seconds is None
     assert scheduled.busy_seconds is not None

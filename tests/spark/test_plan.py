@@ -51,7 +51,7 @@ def test_what_is_saved_places_rows_alike(rows: DataFrame, tmp_path: Path) -> Non
     plan = us.plan(rows, "user", WORKERS)
     plan.save(tmp_path / "plan.json")
     loaded = us.load_plan(tmp_path / "plan.json")
-    assert (loaded.by, loaded.types, loaded.deal_by) == (("user",), ("bigint",), plan.deal_by)
+    assert (loaded.by, loaded.types, loaded.spread_by) == (("user",), ("bigint",), plan.spread_by)
     assert placed(us.balance(rows, "user", WORKERS, plan=loaded)) == placed(
         us.balance(rows, "user", WORKERS, plan=plan)
     )
@@ -64,7 +64,7 @@ def test_what_is_saved_places_rows_alike(rows: DataFrame, tmp_path: Path) -> Non
 
 def test_columns_that_are_gone_need_not_be_there(rows: DataFrame) -> None:
     plan = us.plan(rows, "user", WORKERS)
-    assert plan.deal_by == ("id",)
+    assert plan.spread_by == ("id",)
     other = rows.select("user", sf.col("id").alias("number"))
     assert us.balance(other, "user", WORKERS, plan=plan).count() == rows.count()
 

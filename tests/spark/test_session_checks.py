@@ -1,4 +1,4 @@
-"""Who deals rows in their order, in a session that would not survive a lost executor, is told."""
+"""A session that could lose rows with an executor warns where rows are placed by their order."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def unchecked(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[S
 
 
 @pytest.mark.parametrize("place", [by_row_number, row_by_row])
-def test_rows_dealt_in_their_order_are_warned_of(
+def test_rows_placed_by_their_order_are_warned_of(
     unchecked: SparkSession, place: Callable[[DataFrame], DataFrame]
 ) -> None:
     with pytest.warns(LostExecutorWarning, match=r"orderIndependentChecksum\S+=false"):

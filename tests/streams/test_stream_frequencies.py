@@ -158,7 +158,7 @@ def test_a_drift_visits_every_group_before_it_comes_back() -> None:
 
 
 @pytest.mark.parametrize(("keys", "values"), [(4096, 64), (100, 7), (5, 64), (10, 1)])
-def test_costs_are_dealt_evenly_and_stay_with_their_key(keys: int, values: int) -> None:
+def test_costs_are_assigned_evenly_and_stay_with_their_key(keys: int, values: int) -> None:
     stream = with_costs(uniform(keys, 50 * keys, seed=5), values, 1.0, 64.0)
     cost_of: dict[int, float] = {}
     for batch in stream.batches(1000):

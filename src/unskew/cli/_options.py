@@ -40,12 +40,12 @@ SourceCount: TypeAlias = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
-Deal: TypeAlias = Annotated[
+Feed: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--deal",
-        help="Who sends a row: sources round-robin ('turn'), or one source for each 'key'.",
-        metavar="turn|key",
+        "--feed",
+        help="Which source sends a row: one after the other, or always the same one for a key.",
+        metavar="round-robin|key",
         rich_help_panel=_RUN,
     ),
 ]

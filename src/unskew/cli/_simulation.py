@@ -14,6 +14,7 @@ from unskew.groupings.base import Grouping
 from unskew.reports.measurement import Measurement
 from unskew.simulator.loads import Progress, simulate
 from unskew.simulator.queueing import simulate_queue
+from unskew.simulator.sources import FEEDS
 from unskew.streams.base import Batch, DerivedStream, Stream
 
 Factors = list[float] | list[tuple[int, list[float]]]
@@ -29,7 +30,7 @@ class SimulationSettings:
 
     workers: int
     sources: int
-    deal: str
+    feed: str
     learn: float | None
     epoch: int | None
     weighted: bool
@@ -41,7 +42,7 @@ class SimulationSettings:
         """Refuse what no grouping and no stream could take, and a report nobody could write."""
         check_int("unskew", "--workers", self.workers, minimum=1, maximum=MOST_WORKERS)
         check_int("unskew", "--sources", self.sources, minimum=1)
-        check_choice("unskew", "--deal", self.deal, ("turn", "key"))
+        check_choice("unskew", "--feed", self.feed, FEEDS)
         if self.epoch is not None:
             check_int("unskew", "--epoch", self.epoch, minimum=1)
         if self.learn is not None:
@@ -148,7 +149,7 @@ def _run(
         "sources": settings.sources,
         "learn": settings.learn,
         "epoch": settings.epoch,
-        "deal": settings.deal,
+        "feed": settings.feed,
         "weighted": settings.weighted,
         "on_progress": on_progress,
     }

@@ -27,7 +27,7 @@ def compare(
     stream: options.StreamSpec = options.DEFAULT_STREAM,
     seed: options.Seed = 0,
     sources: options.SourceCount = 1,
-    deal: options.Deal = "turn",
+    feed: options.Feed = "round-robin",
     learn: options.Learn = None,
     epoch: options.Epoch = None,
     weighted: options.Weighted = False,
@@ -51,7 +51,7 @@ def compare(
     from unskew.cli._simulation import SimulationSettings
 
     settings = SimulationSettings(
-        workers, sources, deal, learn, epoch, weighted, over_provisioning, speeds, seed
+        workers, sources, feed, learn, epoch, weighted, over_provisioning, speeds, seed
     )
     settings.check(report)
 

@@ -19,7 +19,7 @@ def simulate(
     stream: options.StreamSpec = options.DEFAULT_STREAM,
     seed: options.Seed = 0,
     sources: options.SourceCount = 1,
-    deal: options.Deal = "turn",
+    feed: options.Feed = "round-robin",
     learn: options.Learn = None,
     epoch: options.Epoch = None,
     weighted: options.Weighted = False,
@@ -47,7 +47,7 @@ def simulate(
     from unskew.cli._simulation import SimulationSettings
 
     settings = SimulationSettings(
-        workers, sources, deal, learn, epoch, weighted, over_provisioning, speeds, seed
+        workers, sources, feed, learn, epoch, weighted, over_provisioning, speeds, seed
     )
     settings.check(report)
 

@@ -44,14 +44,14 @@ class Shuffle(Grouping):
         return own
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        self._next = _deal(self._next, self.workers, out)
+        self._next = _round_robin(self._next, self.workers, out)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:
         return tuple(range(self.workers))
 
 
 @compiled
-def _deal(first: int, workers: int, out: Workers) -> int:
+def _round_robin(first: int, workers: int, out: Workers) -> int:
     worker = first
     for i in range(out.size):
         out[i] = worker

@@ -43,7 +43,7 @@ class SplitTable(NamedTuple):
 
 
 def positions_of(row_numbers: ArrayLike) -> NDArray[np.int64]:
-    """Return where, in [0, 2³²), each row falls that is dealt by its number.
+    """Return where, in [0, 2³²), each row falls that is placed by its number.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def positions_of(row_numbers: ArrayLike) -> NDArray[np.int64]:
 
 
 def split_table(plan: Plan) -> SplitTable:
-    """Return the tables by which the rows of the hot keys of ``plan`` are dealt.
+    """Return the tables by which the rows of the hot keys of ``plan`` are spread.
 
     Each piece gets entries in proportion to its planned load: 64 a piece on average at least, so
     that what rounding takes from a piece is at most a 64th of the key's average piece. Equal
@@ -92,7 +92,7 @@ def split_table(plan: Plan) -> SplitTable:
 
 
 def spread_planned(ids: Ids, positions: NDArray[np.int64], plan: Plan) -> Workers:
-    """Return the worker of every row when the rows of split keys are dealt by position.
+    """Return the worker of every row when the rows of split keys are spread by position.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def simulate(
     sources: int = 1,
     learn: float | None = None,
     epoch: int | None = None,
-    deal: str = "turn",
+    feed: str = "round-robin",
     weighted: bool = False,
     on_progress: Progress | None = None,
 ) -> SimulationResult:
@@ -56,8 +56,9 @@ def simulate(
         has no plan yet, unless ``epoch`` is given, and else 0.
     epoch
         A scheme that learns makes a new plan after every so many measured rows.
-    deal
-        Who sends a row: sources in ``turn``, or always the same source for a ``key``.
+    feed
+        Which source sends a row: one after the other (``round-robin``), or always the same one
+        for a ``key``.
     weighted
         Whether the costs of the rows are the load, instead of their number.
     on_progress
@@ -84,7 +85,7 @@ def simulate(
     run = SimulationRun(
         scheme,
         sources=sources,
-        deal=deal,
+        feed=feed,
         learned=learned,
         epoch=epoch,
         n_keys=workload.n_keys,
@@ -106,7 +107,7 @@ class SimulationRun:
     ----------
     scheme
         The scheme, knowing what it may know beforehand; the run changes it.
-    sources, deal
+    sources, feed
         See `simulate`.
     learned
         Rows, from the start, that are learned from and not measured.
@@ -123,7 +124,7 @@ class SimulationRun:
         scheme: Grouping,
         *,
         sources: int,
-        deal: str,
+        feed: str,
         learned: int,
         epoch: int | None,
         n_keys: int | None,
@@ -131,7 +132,7 @@ class SimulationRun:
     ) -> None:
         self.observer = Observer(scheme.workers, n_keys=n_keys)
         self._planner = scheme if isinstance(scheme, LearnedGrouping) else None
-        self._sources = Sources(scheme, sources, deal=deal)
+        self._sources = Sources(scheme, sources, feed=feed)
         self._still_to_learn = learned
         self._epoch = epoch
         self._weighted = weighted

@@ -40,7 +40,7 @@ def simulate_queue(
     sources: int = 1,
     learn: float | None = None,
     epoch: int | None = None,
-    deal: str = "turn",
+    feed: str = "round-robin",
     weighted: bool = False,
     mean_cost: float | None = None,
     series_every: int = 2000,
@@ -64,7 +64,7 @@ def simulate_queue(
         Largest sustainable rate of arrivals, divided by the actual rate.
     speeds
         A factor on execution times for each worker, or phases ``[(from_message, factors), …]``.
-    sources, learn, epoch, deal
+    sources, learn, epoch, feed
         As for `simulate`; rows that a scheme learns from come before the first message arrives.
     weighted
         Whether costs are the load: the scheme is given the cost of each row, and the placement is
@@ -109,7 +109,7 @@ def simulate_queue(
     run = SimulationRun(
         scheme,
         sources=sources,
-        deal=deal,
+        feed=feed,
         learned=learned,
         epoch=epoch,
         n_keys=workload.n_keys,

@@ -13,11 +13,11 @@ from unskew.groupings.base import Grouping, Weights, Workers
 from unskew.hashing import Ids, derive_seeds, identities, mix, to_range
 from unskew.streams.base import Batch
 
-DEALS = ("turn", "key")
+FEEDS = ("round-robin", "key")
 
 
 class Sources:
-    """Deal rows to the sources and let each route its own.
+    """Feed rows to the sources and let each route its own.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Sources:
         The scheme; it stays as it is, the sources use objects of their own.
     n_sources
         Number of sources, at least 1.
-    deal
-        Who gets a row: source after source in ``turn``, or always the same source for a ``key``
-        (then sources see skewed streams).
+    feed
+        Which source sends a row: one after the other (``round-robin``), or always the same one
+        for a ``key`` (then sources see skewed streams).
 
     Examples
     --------
@@ -37,9 +37,11 @@ class Sources:
     [0, 2, 1, 3, 2, 0]
     """
 
-    def __init__(self, grouping: Grouping, n_sources: int = 1, *, deal: str = "turn") -> None:
+    def __init__(
+        self, grouping: Grouping, n_sources: int = 1, *, feed: str = "round-robin"
+    ) -> None:
         self.n_sources = check_int("Sources", "sources", n_sources, minimum=1)
-        self.deal = check_choice("Sources", "deal", deal, DEALS)
+        self.feed = check_choice("Sources", "feed", feed, FEEDS)
         self.groupings = grouping.for_sources(self.n_sources)
         self._shared = all(own is self.groupings[0] for own in self.groupings)
         self._position = 0
@@ -58,7 +60,7 @@ class Sources:
         return workers
 
     def _rows(self, batch: Batch, size: int) -> Sequence[slice | NDArray[np.int64]]:
-        if self.deal == "turn":
+        if self.feed == "round-robin":
             first = [(source - self._position) % self.n_sources for source in self._numbers]
             return [slice(start, size, self.n_sources) for start in first]
         owners = _source_of(identities(batch.keys), self._seed, self.n_sources)

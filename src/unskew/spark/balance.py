@@ -24,7 +24,7 @@ def balance(
     grouping: str | Grouping = AUTO,
     plan: Plan | None = None,
     learn: str = "sample",
-    deal_by: By | None = None,
+    spread_by: By | None = None,
     seed: int = 0,
     loads: Loads | None = None,
 ) -> DataFrame:
@@ -34,7 +34,7 @@ def balance(
     on or off. Nothing is computed here except what has to be learned.
 
     A stream can be placed by a plan or by a scheme that need not learn. Spark numbers no rows of a
-    stream: there, all rows of ``shuffle``, and rows of split keys without ``deal_by``, are placed
+    stream: there, all rows of ``shuffle``, and rows of split keys without ``spread_by``, are placed
     by random numbers.
 
     Parameters
@@ -54,7 +54,7 @@ def balance(
         A plan made before (`plan`, `load_plan`): then nothing is learned.
     learn
         How a scheme that has to learn does so: ``sample`` or ``pass`` (see `plan`).
-    deal_by
+    spread_by
         Columns, not of the key, that tell the rows of a key apart: a row of a split key goes to
         one of the key's workers by a hash of them. By default those that a sample has shown to do
         so; where there is none, and with ``()``, rows are spread by their number, which has to
@@ -78,7 +78,7 @@ def balance(
         grouping=grouping,
         plan=plan,
         learn=learn,
-        deal_by=deal_by,
+        spread_by=spread_by,
         seed=seed,
     )
     placed = routed.placed(workers)
@@ -93,7 +93,7 @@ def balance_stream(
     plan_path: str | Path,
     grouping: str | Grouping = AUTO,
     threshold: float = 2.0,
-    deal_by: By | None = None,
+    spread_by: By | None = None,
     seed: int = 0,
 ) -> DataFrame:
     """Return the stream ``df`` with its rows placed by a plan that follows what the stream does.
@@ -124,7 +124,7 @@ def balance_stream(
         A new plan is made if it should be better by more than this, in points of the imbalance
         (percent): every change costs caches and locality, so chance alone is no reason. The first
         plan is always made.
-    deal_by
+    spread_by
         Columns, not of the key, that tell the rows of a key apart: a row of a split key goes to
         one of the key's workers by a hash of them. By default up to three that are likely to; with
         ``()``, or where there are none, chance decides, which costs more.
@@ -157,6 +157,6 @@ def balance_stream(
         owner="balance_stream",
         plan_path=plan_path,
         threshold=threshold,
-        deal_by=deal_by,
+        spread_by=spread_by,
     )
     return placed.df

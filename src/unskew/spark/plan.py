@@ -71,7 +71,7 @@ def plan(
         learned.plan,
         by=names,
         types=key_types(df, names),
-        deal_by=learned.deal_by,
+        spread_by=learned.spread_by,
         grouping=scheme,
         learned_from=f"a DataFrame, by a {learn}",
     )

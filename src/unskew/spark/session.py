@@ -63,18 +63,18 @@ CHECKED = {f"{_CHECKSUM}.enabled": "true", f"{_CHECKSUM}.enableFullRetryOnMismat
 
 
 class LostExecutorWarning(UserWarning):
-    """Rows may be doubled or lost if an executor is lost in this session."""
+    """Rows may be duplicated or lost if an executor is lost in this session."""
 
 
 def warn_if_unchecked(spark: SparkSession) -> None:
-    """Warn where rows that are dealt in their order would not survive the loss of an executor."""
+    """Warn where rows that are placed by their order would not survive the loss of an executor."""
     # Without a default of ours, which would hide that of Spark.
     off = [name for name, on in CHECKED.items() if spark.conf.get(name) != on]
     if off:
         warnings.warn(
-            "unskew deals these rows in the order in which they come. If an executor is lost, rows "
-            f"may be doubled or lost, because of {', '.join(f'{name}=false' for name in off)}. "
-            "Hint: set it to true, or use us.session().",
+            "unskew places these rows by the order in which they arrive. If an executor is lost, "
+            f"rows may be duplicated or lost, because of "
+            f"{', '.join(f'{name}=false' for name in off)}. Hint: set it to true, or use us.session().",
             LostExecutorWarning,
             stacklevel=2,
         )

@@ -36,7 +36,7 @@ def with_costs(
     minimum, maximum
         Shortest and longest execution time in milliseconds.
     seed
-        Deals the times to the keys; the stream's own by default.
+        Assigns the times to the keys; the stream's own by default.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def with_costs(
     values = check_int("with_costs", "values", values, minimum=1)
     minimum = check_real("with_costs", "minimum", minimum, minimum=0.0)
     maximum = check_real("with_costs", "maximum", maximum, minimum=minimum)
-    dealt_by = stream.seed if seed is None else check_int("with_costs", "seed", seed)
-    return CostsStream(stream, values, minimum, maximum, dealt_by, stream.rows, stream.seed)
+    cost_seed = stream.seed if seed is None else check_int("with_costs", "seed", seed)
+    return CostsStream(stream, values, minimum, maximum, cost_seed, stream.rows, stream.seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,7 +124,7 @@ def test_a_key_that_was_not_in_the_sample_finds_a_worker() -> None:
     assert 0 <= grouping.route(4_711) < 7
 
 
-def test_slots_that_the_sample_missed_are_dealt_evenly() -> None:
+def test_slots_that_the_sample_missed_are_spread_evenly() -> None:
     grouping = Wrap(10, slots=1_000).learn([1] * 50).build()
     assert np.bincount(grouping.plan.slot_workers, minlength=10).max() <= 120
 

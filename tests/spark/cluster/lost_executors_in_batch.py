@@ -13,7 +13,7 @@ from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.proactive.scheduler import SchedulerPhase
 from unskew.sketches.cost_sketch import COST
 from unskew.spark.columns import identity
-from unskew.spark.costs.placement import deal_by_cost
+from unskew.spark.costs.placement import place_by_cost
 from unskew.spark.routing.learning import learn_placing
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.worker.cost_messages import Schedule, matrices_of
@@ -43,14 +43,14 @@ def split_plan(df: DataFrame) -> Plan:
     return plan
 
 
-def dealt_by_cost(df: DataFrame) -> DataFrame:
+def placed_by_cost(df: DataFrame) -> DataFrame:
     """Return rows as `map_rows` places them when rows of some keys cost more than others."""
     matrices = matrices_of(ProactiveShuffle(WORKERS))
     cells = np.ones(matrices.shape)
     cells[:, ::2, COST] = 0.01
     registers = np.array([SchedulerPhase.RUN, 0, 1, 0, 0, 0])
     schedule = Schedule(cells, np.ones(WORKERS), registers, round_number=0)
-    return deal_by_cost(df.withColumn("identity", identity(df, "key")), matrices, schedule)
+    return place_by_cost(df.withColumn("identity", identity(df, "key")), matrices, schedule)
 
 
 def totals() -> list[Column]:
@@ -67,7 +67,7 @@ def run_case(spark: SparkSession, name: str, grouping: str, phase: str) -> None:
     )
     source = df.mapInArrow(trapped(route, turned=True), df.schema)
     if grouping == COSTS:
-        result = dealt_by_cost(source).groupBy("key").agg(*totals())
+        result = placed_by_cost(source).groupBy("key").agg(*totals())
     else:
         plan = split_plan(df) if grouping == "wrap" else None
         grouped = us.group_by(source, "key", workers=WORKERS, grouping=grouping, plan=plan)

@@ -1,4 +1,4 @@
-"""Dealing a batch by classes of cost on Spark: how even it is, and by which estimates."""
+"""Placing a batch by classes of cost on Spark: how even it is, and by which estimates."""
 
 import numpy as np
 import pyspark.sql.functions as sf
@@ -9,7 +9,7 @@ from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.proactive.scheduler import SchedulerPhase
 from unskew.hashing import identities
 from unskew.sketches.cost_sketch import CostSketch
-from unskew.spark.costs.placement import class_text, cost_classes, deal_by_cost
+from unskew.spark.costs.placement import class_text, cost_classes, place_by_cost
 from unskew.spark.worker.cost_machine import CostMachine
 from unskew.spark.worker.cost_messages import Schedule, matrices_of
 
@@ -66,7 +66,7 @@ def test_a_source_deals_each_class_in_proportion_to_speeds(
     classes = cost_classes(schedule.pooled)
     name = sf.expr(class_text("identity", MATRICES, classes))
     rows = df.select("id", sf.spark_partition_id().alias("source"), name.alias("class"), "identity")
-    placed = deal_by_cost(rows, MATRICES, schedule)
+    placed = place_by_cost(rows, MATRICES, schedule)
     assert placed.rdd.getNumPartitions() == WORKERS
     assert sorted(row["id"] for row in placed.select("id").collect()) == list(range(ROWS))
     counts = np.zeros((SOURCES, classes.size, WORKERS))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.proactive.scheduler import SchedulerPhase
-from unskew.spark.costs.placement import deal_by_cost
+from unskew.spark.costs.placement import place_by_cost
 from unskew.spark.costs.sampling import learn_costs
 from unskew.spark.costs.scheduler import CostControl, RoundReport
 from unskew.spark.worker.cost_messages import matrices_of
@@ -54,7 +54,7 @@ def by_worker(kinds: NDArray[np.int64], worker: int) -> NDArray[np.float64]:
 
 @pytest.fixture(scope="module")
 def df(spark: SparkSession) -> DataFrame:
-    """One source; every 20th row is of kind 0, so dealt in turn all of them share a worker."""
+    """One source; every 20th row is of kind 0, so round-robin all of them share a worker."""
     kind = (sf.col("id") % 20).alias("kind")
     return spark.range(0, ROWS, 1, 1).select(kind, sf.xxhash64(kind).alias("identity"))
 
@@ -64,7 +64,7 @@ def learned(df: DataFrame, told: Told) -> tuple[dict[tuple[int, int], int], list
     control = CostControl(WORKERS, MATRICES)
     reports = learn_costs(df, ToldCosts(told), control, MATRICES, PART, seed=1)
     assert control.phase != SchedulerPhase.ROUND_ROBIN
-    placed = deal_by_cost(df, MATRICES, control.control().schedule)
+    placed = place_by_cost(df, MATRICES, control.control().schedule)
     counts = placed.groupBy(sf.spark_partition_id().alias("worker"), "kind").count().collect()
     return {(row["worker"], row["kind"]): row["count"] for row in counts}, reports
 

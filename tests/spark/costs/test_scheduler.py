@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.proactive.scheduler import SchedulerPhase
 from unskew.spark.costs.scheduler import CostControl, RoundReport
-from unskew.spark.worker.cost_machine import CostMachine, RowDealer
+from unskew.spark.worker.cost_machine import CostMachine, RowRouter
 from unskew.spark.worker.cost_messages import Control, WorkDone, matrices_of, work_done_from
 
 WORKERS, WINDOW = 3, 4
@@ -24,8 +24,8 @@ def run_round(
 ) -> tuple[Control, list[WorkDone]]:
     """Route rows of two sources by what is in force, execute them, return what workers say."""
     sent = control.control()
-    dealers = [RowDealer(WORKERS, MATRICES, sent.schedule, source=source) for source in (0, 1)]
-    workers = [int(dealers[source].deal(np.array([key], np.uint64))[0]) for key, _, source in rows]
+    routers = [RowRouter(WORKERS, MATRICES, sent.schedule, source=source) for source in (0, 1)]
+    workers = [int(routers[source].route(np.array([key], np.uint64))[0]) for key, _, source in rows]
     done = []
     for worker in range(WORKERS):
         own = [row for row, at in zip(rows, workers, strict=True) if at == worker]
@@ -70,12 +70,12 @@ def learn(control: CostControl, rows: list[tuple[int, float]], rounds: int) -> R
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.005], ids=["rows that cost nothing", "equal rows"])
-def test_rows_of_equal_cost_are_dealt_as_in_round_robin(cost: float) -> None:
+def test_rows_of_equal_cost_go_round_robin(cost: float) -> None:
     control = CostControl(WORKERS, MATRICES)
     learn(control, [(key, cost) for key in range(6)] * 10, rounds=2)
     assert control.phase != SchedulerPhase.ROUND_ROBIN
-    dealer = RowDealer(WORKERS, MATRICES, control.control().schedule, source=0)
-    workers = dealer.deal(np.arange(300, dtype=np.uint64))
+    router = RowRouter(WORKERS, MATRICES, control.control().schedule, source=0)
+    workers = router.route(np.arange(300, dtype=np.uint64))
     assert np.bincount(workers, minlength=WORKERS).tolist() == [100, 100, 100]
 
 

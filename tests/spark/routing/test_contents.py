@@ -34,7 +34,7 @@ def plan_of(*shares: list[float]) -> Plan:
 
 
 def loads_by_chance(contents: np.ndarray, plan: Plan, seed: int) -> np.ndarray:
-    """Deal rows of the hot key by a random position for each content."""
+    """Spread rows of the hot key by a random position for each content."""
     kinds, at = np.unique(contents, return_inverse=True)
     positions = np.random.default_rng(seed).integers(0, 1 << 32, kinds.size)[at]
     ids = np.full(contents.size, HOT, np.uint64)
@@ -45,11 +45,11 @@ def loads_by_chance(contents: np.ndarray, plan: Plan, seed: int) -> np.ndarray:
 def test_the_deviation_is_what_many_deals_show(times: int) -> None:
     plan = plan_of([3.0, 1.0])
     contents = np.arange(20_000, dtype=np.uint64) // np.uint64(times)
-    deals = np.array([loads_by_chance(contents, plan, seed)[0] for seed in range(400)])
+    draws = np.array([loads_by_chance(contents, plan, seed)[0] for seed in range(400)])
     ids = np.full(contents.size, HOT, np.uint64)
     said = content_deviation(ids, contents, plan, rows=contents.size)
-    # The spread of 400 deals is itself off by some 4 %.
-    assert said == pytest.approx(deals.std() / (contents.size / 4), rel=0.15)
+    # The spread of 400 draws is itself off by some 4 %.
+    assert said == pytest.approx(draws.std() / (contents.size / 4), rel=0.15)
 
 
 @pytest.mark.parametrize("times", [1, 1000])

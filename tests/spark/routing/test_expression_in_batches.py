@@ -73,7 +73,7 @@ def test_without_a_row_number_nothing_is_added_to_the_rows(
 ) -> None:
     df = spark.range(10).withColumn("other", sf.lit(1)).repartition(2)
     plan = random_plan(4, 8, 3, split=split, seed=1)
-    placed = place(df, sf.xxhash64("id"), plan, deal_by=["other"])
+    placed = place(df, sf.xxhash64("id"), plan, spread_by=["other"])
     text = placed._jdf.queryExecution().executedPlan().toString().partition("REPARTITION_BY_NUM")[0]
     assert "monotonically" not in text
     assert "Project" not in text

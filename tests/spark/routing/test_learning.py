@@ -93,7 +93,7 @@ def test_popularity_shuffles_exactly_the_keys_that_reach_its_frequency(
 
 
 @pytest.mark.parametrize(
-    ("values", "deal_by"),
+    ("values", "spread_by"),
     [
         ("id", ("a",)),  # each row has its own
         ("id % 3", ("a", "b")),  # three values say too little, with another column they do
@@ -101,7 +101,7 @@ def test_popularity_shuffles_exactly_the_keys_that_reach_its_frequency(
     ],
 )
 def test_a_sample_shows_the_fewest_columns_that_tell_rows_apart(
-    rows: DataFrame, values: str, deal_by: tuple[str, ...]
+    rows: DataFrame, values: str, spread_by: tuple[str, ...]
 ) -> None:
     numbered = rows.withColumn("id", sf.monotonically_increasing_id())
     df = numbered.selectExpr("key", f"{values} a", "cast(id as double) b", "id % 2 c")
@@ -109,7 +109,7 @@ def test_a_sample_shows_the_fewest_columns_that_tell_rows_apart(
         df, identity(df, "key"), made("wrap"), how="sample", likely=["a", "b", "c"]
     )
     assert learned.plan.n_split_keys
-    assert learned.deal_by == deal_by
+    assert learned.spread_by == spread_by
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_a_sample_shows_the_fewest_columns_that_tell_rows_apart(
         ("key", "sample", ["id"]),
     ],
 )
-def test_without_evidence_rows_are_not_dealt_by_columns(
+def test_without_evidence_rows_are_not_spread_by_columns(
     rows: DataFrame, name: str, how: str, likely: list[str]
 ) -> None:
     df = rows.withColumn("alike", sf.lit("x")).withColumn("id", sf.monotonically_increasing_id())
     grouping = grouping_for(name, WORKERS)
     learned = learn_placing(df, identity(df, "key"), grouping, how=how, likely=likely)
-    assert learned.deal_by == ()
+    assert learned.spread_by == ()
 
 
 def test_what_is_built_is_not_learned_again(rows: DataFrame) -> None:

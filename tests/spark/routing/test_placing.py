@@ -87,15 +87,15 @@ def test_core_and_spark_agree_on_the_worker_of_every_row(
 
 
 @pytest.mark.parametrize("name", ["wrap", "popularity"])
-def test_core_and_spark_agree_where_rows_are_dealt_by_content(skewed: DataFrame, name: str) -> None:
+def test_core_and_spark_spread_rows_by_content_alike(skewed: DataFrame, name: str) -> None:
     key = identity(skewed, "user")
     learned = learn_placing(
         skewed, key, grouping_for(name, WORKERS), how="sample", likely=["amount", "row"]
     )
     # The amount is the same for all rows of a key, so it takes the number of the row as well.
-    assert learned.deal_by == ("amount", "row")
+    assert learned.spread_by == ("amount", "row")
     assert learned.plan.n_split_keys
-    placed = place(skewed, key, learned.plan, deal_by=learned.deal_by)
+    placed = place(skewed, key, learned.plan, spread_by=learned.spread_by)
     got = placed.select("row", sf.spark_partition_id().alias("worker")).toArrow().sort_by("row")
     content = sf.xxhash64(key, "amount", "row")
     table = skewed.select("row", key.alias("id"), content.alias("content")).toArrow()
@@ -113,13 +113,13 @@ def test_rows_are_numbered_only_where_no_column_tells_them_apart(skewed: DataFra
     assert "monotonically" not in plan_text(balance(skewed, "user", WORKERS))
     alike = skewed.select("user", "amount")
     assert "monotonically" in plan_text(balance(alike, "user", WORKERS))
-    assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, deal_by=()))
+    assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, spread_by=()))
     assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, learn="pass"))
     plan = learn_placing(
         skewed, identity(skewed, "user"), grouping_for("wrap", WORKERS), how="pass"
     ).plan
     assert "monotonically" in plan_text(balance(skewed, "user", WORKERS, plan=plan))
-    chosen = balance(skewed, "user", WORKERS, plan=plan, deal_by="row")
+    chosen = balance(skewed, "user", WORKERS, plan=plan, spread_by="row")
     assert "monotonically" not in plan_text(chosen)
     assert rows_of(chosen) == rows_of(skewed)
 
@@ -221,7 +221,7 @@ def test_schemes_that_cannot_run_are_refused_and_those_that_can_are_named(
         ({"grouping": 7}, InvalidParameterError),
         ({"learn": "guess"}, InvalidParameterError),
         ({"plan": Wrap(4).plan}, InvalidParameterError),
-        ({"deal_by": "nobody"}, InvalidParameterError),
+        ({"spread_by": "nobody"}, InvalidParameterError),
         ({"plan": grouping_for("wrap", 5).plan}, InvalidParameterError),  # type: ignore[attr-defined] # wrap has a plan
     ],
     ids=str,

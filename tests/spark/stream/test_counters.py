@@ -42,7 +42,7 @@ def learned(name: str) -> Plan:
 @pytest.mark.parametrize(
     "name", ["wrap", "popularity", "distribution-aware:split_heavy=true,threshold=0.05"]
 )
-def test_calculated_loads_and_replication_are_those_of_rows_dealt_by_chance(name: str) -> None:
+def test_calculated_loads_and_replication_are_those_of_rows_spread_by_chance(name: str) -> None:
     plan, ids = learned(name), stream(2)
     positions = np.random.default_rng(3).integers(0, 1 << 32, ROWS)
     workers = spread_planned(ids, positions, plan)
@@ -56,7 +56,7 @@ def test_calculated_loads_and_replication_are_those_of_rows_dealt_by_chance(name
     assert splits_unevenly(plan, counted(ids, alike, plan.slot_workers.size))
 
 
-def test_keys_that_are_hot_no_more_do_not_look_like_uneven_dealing() -> None:
+def test_keys_that_are_hot_no_more_do_not_look_like_uneven_spreading() -> None:
     plan = learned("popularity")
     ids = np.random.default_rng(4).permutation(np.repeat(np.unique(stream(1)), 20))
     positions = np.random.default_rng(5).integers(0, 1 << 32, ids.size)

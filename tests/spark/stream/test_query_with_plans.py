@@ -259,8 +259,8 @@ def test_what_cannot_be_is_refused_when_the_query_is_made(
         balance_stream(stream, "user", WORKERS, plan_path=plans)
     with pytest.raises(InvalidParameterError, match="key columns amount"):
         balance_stream(stream, "amount", 3, plan_path=plans)
-    with pytest.raises(InvalidParameterError, match="deal_by must be among the columns"):
-        balance_stream(stream, "user", 3, plan_path=plans, deal_by="nothing")
+    with pytest.raises(InvalidParameterError, match="spread_by must be among the columns"):
+        balance_stream(stream, "user", 3, plan_path=plans, spread_by="nothing")
 
 
 def test_a_plan_for_keys_of_another_type_is_refused_when_the_query_is_made(

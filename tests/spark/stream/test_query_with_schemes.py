@@ -1,4 +1,4 @@
-"""Schemes that learn while a stream runs, and how rows of the keys that they split are dealt."""
+"""Schemes that learn while a stream runs, and how rows of the keys that they split are spread."""
 
 import logging
 import shutil
@@ -80,7 +80,7 @@ def test_group_by_takes_learning_schemes_as_objects_too(spark: SparkSession, fol
         assert epochs_after(plans, 2)[0].next_version == 1
 
 
-def test_rows_without_other_columns_are_dealt_by_chance(spark: SparkSession, folder: Path) -> None:
+def test_rows_without_other_columns_are_spread_by_chance(spark: SparkSession, folder: Path) -> None:
     stream = source(spark, folder).select("user")
     placed = balance_stream(stream, "user", WORKERS, plan_path=folder / "plans")
     epochs = run(placed, folder, "bare", [0, 0])
@@ -92,14 +92,14 @@ def test_rows_that_are_all_alike_are_said_once_and_no_reason_for_another_plan(
     spark: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     stream = source(spark, folder).withColumn("same", sf.lit("word"))
-    placed = balance_stream(stream, "user", WORKERS, plan_path=folder / "plans", deal_by="same")
+    placed = balance_stream(stream, "user", WORKERS, plan_path=folder / "plans", spread_by="same")
     with caplog.at_level(logging.WARNING, "unskew.spark"):
         epochs = run(placed, folder, "alike", [0, 0, 0])
     assert epochs[1].imbalance > 50, "the hot key is on one worker after all"
     assert [epoch.next_version for epoch in epochs] == [1, None, None]
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == 1
-    assert "deal_by" in messages[0]
+    assert "spread_by" in messages[0]
 
 
 def test_a_query_whose_folder_was_lost_starts_to_learn_anew(

@@ -30,8 +30,8 @@ def _halves(unit: Unit, seed: int) -> tuple[Ids, Ids]:
     stream = datasets.load(unit["data"], 2 * unit["rows"], 8_504, seed)
     keys = datasets.keys_of(stream).astype(np.int64)
     names = np.random.default_rng(seed).permutation(int(keys.max()) + 1)
-    dealt = names[keys].astype(np.uint64)
-    return dealt[: unit["rows"]], dealt[unit["rows"] :]
+    shuffled = names[keys].astype(np.uint64)
+    return shuffled[: unit["rows"]], shuffled[unit["rows"] :]
 
 
 def _run(unit: Unit, seed: int) -> Sequence[Row]:
@@ -122,7 +122,7 @@ FIGURE_10 = Exhibit(
               Below(5, _lambda("DKG", "Spark") - _lambda("O-apx", "simulation"),
                     each=["data", "k"], form="{:+.1f} points of λ"),
               Reason("It does from 6 instances on. With fewer, two buckets an instance for four "
-                     "fifths of the tuples are pieces too large to be dealt evenly, and they were "
+                     "fifths of the tuples are pieces too large to be spread evenly, and they were "
                      "learned from thousands of tuples, not from the paper's millions.")),
         Claim("as-simulated", "Results of the engine closely match those of the simulation.",
               "equal curves",

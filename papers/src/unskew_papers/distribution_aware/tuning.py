@@ -87,7 +87,7 @@ FIGURE_6 = Exhibit(
               All(Above(0.75, _LEFT["worst"], each=["alpha"], form="to {:.0%}"),
                   Ordered({"worst": _LEFT["worst"], "mean": _LEFT["mean"]}, each=["alpha"])),
               Reason("It holds for Zipf-3. For Zipf-1 no key is large, so that smaller pieces can "
-                     "always be dealt more evenly: more buckets lower the worst case as much as "
+                     "always be spread more evenly: more buckets lower the worst case as much as "
                      "the mean, from 32 to 5 % also over 700 mappings. Zipf-2 lies between.")),
     ),
     [

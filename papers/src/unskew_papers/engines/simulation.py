@@ -21,7 +21,7 @@ def loads_of(
     *,
     seed: int,
     sources: int = 1,
-    deal: str = "turn",
+    feed: str = "round-robin",
     learn: float | None = None,
 ) -> SimulationResult:
     """Put a stream through a scheme, written as the command line has it.
@@ -39,7 +39,7 @@ def loads_of(
     """
     grouping = make_grouping(scheme, workers, seed=seed)
     epoch = _epoch(grouping, stream) if learn is None else None
-    return simulate(grouping, stream, sources=sources, deal=deal, learn=learn, epoch=epoch)
+    return simulate(grouping, stream, sources=sources, feed=feed, learn=learn, epoch=epoch)
 
 
 def queue_of(

@@ -79,7 +79,13 @@ def count_stream_on_spark(
     def build(rows: "DataFrame", folder: Path) -> "DataFrame":
         if learns:
             placed = balance_stream(
-                rows, "key", workers, plan_path=folder, grouping=scheme, deal_by="number", seed=seed
+                rows,
+                "key",
+                workers,
+                plan_path=folder,
+                grouping=scheme,
+                spread_by="number",
+                seed=seed,
             )
         else:
             placed = balance(rows, "key", workers, grouping=scheme, seed=seed)

@@ -136,7 +136,13 @@ def windows_of(
     rows = (stream.rows or 0) // WINDOWS
     grouping = make_grouping(scheme, workers, seed=seed)
     run = SimulationRun(
-        grouping, sources=SOURCES, deal="turn", learned=0, epoch=rows, n_keys=None, weighted=False
+        grouping,
+        sources=SOURCES,
+        feed="round-robin",
+        learned=0,
+        epoch=rows,
+        n_keys=None,
+        weighted=False,
     )
     keys: list[Ids] = []
     assigned: list[Workers] = []

@@ -275,7 +275,7 @@ FIGURE_11 = Exhibit(
                 "smoke": {"batches": 8, "batch_rows": 500, "faster": 16, "window": 32},
                 "paper": {"batches": 60, "batch_rows": 2_500, "faster": 8, "window": 1024},
             },
-            "synthetic, as in the paper: 4,096 keys, Zipf-1.0, 64 execution times dealt to the "
+            "synthetic, as in the paper: 4,096 keys, Zipf-1.0, 64 execution times assigned to the "
             "keys, but shorter ones and fewer rows. Work is waiting. Messages come in "
             "micro-batches; the time of one is from the start of its worker's work, and claims are "
             "about the last one of a micro-batch. wrap is for keyed work",

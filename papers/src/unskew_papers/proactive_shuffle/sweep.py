@@ -18,8 +18,8 @@ from unskew_papers.rows import Row, Rows, at_least, one_of, span, up_to
 
 ROUND_ROBIN, POSG, ORACLE, WRAP = "Round Robin", "POSG", "Full Knowledge", "wrap, told the costs"
 DATA = (
-    "synthetic, as in the paper: 4,096 keys, Zipf, execution times of 1 … 64 ms dealt to the keys "
-    "at random. wrap, which keeps keys together, is told the cost of every row"
+    "synthetic, as in the paper: 4,096 keys, Zipf, execution times of 1 … 64 ms assigned to the "
+    "keys at random. wrap, which keeps keys together, is told the cost of every row"
 )
 DEFAULTS: dict[str, Any] = {
     "exponent": 1.0,
@@ -198,7 +198,7 @@ FIGURE_4 = _sweep(
               Ordered({"Round Robin at least": cell("mean_ms_min", scheme=ROUND_ROBIN),
                        "POSG at most": cell("mean_ms_max", scheme=POSG)},
                       where={"exponent": 1.5}, form="{:.0f} ms"),
-              Reason("Which execution time the hottest key was dealt makes streams differ by more "
+              Reason("Which execution time the hottest key has makes streams differ by more "
                      "than a factor of two, more than any scheme gains.")),
         Claim("equals-oracle", "From Zipf-2.5 on POSG matches Full Knowledge.",
               "equal (here: 5 %)",

@@ -99,9 +99,9 @@ def route_rows(
         if stop > ids.size:
             cells[ROW] += ids.size - done
             stop = ids.size
-            _deal_or_hash(hot, ids, seed, workers, done, stop, out)
+            _rotate_or_hash(hot, ids, seed, workers, done, stop, out)
         else:
-            _deal_or_hash(hot, ids, seed, workers, done, stop, out)
+            _rotate_or_hash(hot, ids, seed, workers, done, stop, out)
             flip_and_update(state, ids[stop - 1])
             if cells[EVENTS] > 0:
                 _follow(hot, state, seed)
@@ -110,7 +110,7 @@ def route_rows(
 
 
 @compiled
-def _deal_or_hash(
+def _rotate_or_hash(
     hot: HotFilter,
     ids: Ids,
     seed: np.uint64,

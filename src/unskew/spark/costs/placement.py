@@ -19,7 +19,7 @@ from unskew.sketches.cost_sketch import COST, COUNT, mean_cost
 from unskew.spark.columns import evaluated_late, free_names, quoted
 from unskew.spark.routing.online import Router, routed_column
 from unskew.spark.session import warn_if_unchecked
-from unskew.spark.worker.cost_machine import RowDealer
+from unskew.spark.worker.cost_machine import RowRouter
 from unskew.spark.worker.cost_messages import HASH_SHIFT, ControlSource, Matrices, Schedule
 from unskew.spark.worker.task import partition_number
 
@@ -104,10 +104,10 @@ _ENTRIES_A_WORKER, _MOST_ENTRIES = 256, 65_536
 _SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134_277
 
 
-def deal_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataFrame:
+def place_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataFrame:
     """Return the rows of a batch, each class of cost spread round-robin over the workers.
 
-    Each map task deals its own rows. Of each class of cost (`cost_classes`) it gives every worker
+    Each map task places its own rows. Of each class of cost (`cost_classes`) it gives every worker
     as many rows, but for one; where workers are of unequal speed, as many as their speeds allow.
     Any two workers' estimated work differs by at most the tops of all classes, once per source, and
     by what costs differ within a class. Rows keep their order. All of it is one expression.
@@ -239,7 +239,7 @@ def scheduled_worker(
     def start() -> Router:
         control = source.read()
         schedule = None if control is None else control.schedule
-        return RowDealer(workers, matrices, schedule, source=partition_number()).deal
+        return RowRouter(workers, matrices, schedule, source=partition_number()).route
 
     return routed_column(identity, start)
 

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.hashing import identities
 from unskew.spark.columns import free_names, identity
-from unskew.spark.costs.placement import deal_by_cost
+from unskew.spark.costs.placement import place_by_cost
 from unskew.spark.costs.scheduler import CostControl, RoundReport, cost_fields, work_in
 from unskew.spark.loads import Loads
 from unskew.spark.routing.learning import sample_size
@@ -117,7 +117,7 @@ def learned_batch(
         return None
     control = CostControl(workers, matrices)
     rounds = learn_costs(keyed, step, control, matrices, part, seed)
-    placed = deal_by_cost(keyed, matrices, control.control().schedule)
+    placed = place_by_cost(keyed, matrices, control.control().schedule)
     return LearnedBatch(placed, control, matrices, rounds)
 
 
@@ -154,7 +154,7 @@ def learn_costs(
     for number in range(_ROUNDS):
         sample = df.sample(fraction=part / _ROUNDS, seed=seed + number)
         now = control.control()
-        placed = deal_by_cost(sample, matrices, now.schedule)
+        placed = place_by_cost(sample, matrices, now.schedule)
         measures = measures_of(step, df.columns[:-1], matrices, GivenControl(now))
         done = map_in_arrow(placed, measures, f"{WORK_DONE} binary").toArrow()[WORK_DONE]
         reports.append(control.take(work_done_from(one) for one in done.to_pylist()))

@@ -44,7 +44,7 @@ class KeyPlan(Plan):
         The key columns, in the order in which they are hashed.
     types
         Types of the key columns (`key_types`); None where they are not known.
-    deal_by
+    spread_by
         Columns that tell the rows of a split key apart, as a sample has shown; see `balance`.
     grouping
         Name of the scheme that made it; its ``parameters`` beside it.
@@ -66,7 +66,7 @@ class KeyPlan(Plan):
 
     by: tuple[str, ...] = ()
     types: tuple[str, ...] | None = None
-    deal_by: tuple[str, ...] = ()
+    spread_by: tuple[str, ...] = ()
     grouping: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     learned_from: str = ""
@@ -80,7 +80,7 @@ class KeyPlan(Plan):
         *,
         by: By,
         types: tuple[str, ...] | None = None,
-        deal_by: tuple[str, ...] = (),
+        spread_by: tuple[str, ...] = (),
         grouping: Grouping | None = None,
         learned_from: str = "",
         why: str | None = None,
@@ -93,7 +93,7 @@ class KeyPlan(Plan):
             **{**tables, "why": plan.why if why is None else why},
             by=(by,) if isinstance(by, str) else tuple(by),
             types=types,
-            deal_by=deal_by,
+            spread_by=spread_by,
             grouping=grouping.name if grouping else "",
             parameters=grouping.parameters() if grouping else {},
             learned_from=learned_from,
@@ -235,7 +235,7 @@ def _as_text(plan: KeyPlan) -> str:
         "workers": plan.workers,
         "by": list(plan.by),
         "types": list(plan.types) if plan.types else None,
-        "deal_by": list(plan.deal_by),
+        "spread_by": list(plan.spread_by),
         "grouping": plan.grouping,
         "parameters": plan.parameters,
         "learned_from": plan.learned_from,
@@ -254,6 +254,7 @@ def _as_text(plan: KeyPlan) -> str:
 
 def _from_fields(found: dict[str, Any]) -> KeyPlan:
     types = found.get("types")  # older files have none
+    spread_by = found.get("spread_by", found.get("deal_by"))  # what older files call it
     names = ("grouping", "parameters", "learned_from", "why", "version", "created")
     plan = KeyPlan(
         workers=int(found["workers"]),
@@ -269,7 +270,7 @@ def _from_fields(found: dict[str, Any]) -> KeyPlan:
         capacity=None if found.get("capacity") is None else np.array(found["capacity"]),
         by=tuple(found["by"]),
         types=None if types is None else tuple(types),
-        deal_by=tuple(found.get("deal_by") or ()),
+        spread_by=tuple(spread_by or ()),
         **{name: found[name] for name in names},
     )
     refuse_inconsistent(plan)

@@ -29,7 +29,7 @@ from unskew.hashing import Ids
 from unskew.spark.columns import quoted
 
 MOST_DEVIATION = 0.01
-"""How far, as a standard deviation, dealing by content may put a worker's load off its plan.
+"""How far, as a standard deviation, spreading by content may put a worker's load off its plan.
 
 A plan learned from a sample is off by as much.
 """
@@ -74,7 +74,7 @@ def content_position(identity: Column, columns: Sequence[str]) -> Column:
 
 
 def content_deviation(ids: Ids, contents: Ids, plan: Plan, *, rows: int) -> float:
-    """Return how far dealing by content puts a worker's load off its plan, as a share of it.
+    """Return how far spreading by content puts a worker's load off its plan, as a share of it.
 
     Where m rows of a split key have one content, a worker with a share s of the key gets all of
     them or none: a variance of m² s(1 − s). The standard deviation of all its split keys together

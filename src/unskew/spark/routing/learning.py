@@ -31,7 +31,7 @@ class Learned(NamedTuple):
     """A plan, and by which columns the rows of the keys that it splits can be spread."""
 
     plan: Plan
-    deal_by: tuple[str, ...]
+    spread_by: tuple[str, ...]
     """Empty where nothing shows that some columns tell those rows apart."""
 
 

@@ -53,7 +53,7 @@ def route(
     grouping: str | Grouping,
     plan: Plan | None,
     learn: str,
-    deal_by: By | None = None,
+    spread_by: By | None = None,
     seed: int,
     costs: RowWeights | None = None,
     whole_keys: bool = False,
@@ -66,7 +66,7 @@ def route(
     workers = check_int(owner, "workers", workers, minimum=1)
     check_choice(owner, "learn", learn, WAYS)
     names = check_by(df, by, owner=owner)
-    key, chosen = identity(df, names), check_deal_by(df, deal_by, owner=owner)
+    key, chosen = identity(df, names), check_spread_by(df, spread_by, owner=owner)
     rows = evaluated_late(df)
     if plan is not None:
         check_plan_for(owner, plan, df, names, workers)
@@ -80,27 +80,29 @@ def route(
     learned = choose_plan(
         df, key, scheme, owner=owner, how=learn, likely=likely, costs=costs, whole_keys=whole_keys
     )
-    return _by_plan(rows, key, learned.plan, learned.deal_by if chosen is None else chosen)
+    return _by_plan(rows, key, learned.plan, learned.spread_by if chosen is None else chosen)
 
 
-def place(df: DataFrame, identity: Column, plan: Plan, *, deal_by: Sequence[str] = ()) -> DataFrame:
+def place(
+    df: DataFrame, identity: Column, plan: Plan, *, spread_by: Sequence[str] = ()
+) -> DataFrame:
     """Return ``df`` with each row on the partition that ``plan`` says."""
-    routed = _by_plan(df, identity, plan, deal_by)
+    routed = _by_plan(df, identity, plan, spread_by)
     return routed.placed(plan.workers)
 
 
-def check_deal_by(df: DataFrame, deal_by: By | None, *, owner: str) -> list[str] | None:
+def check_spread_by(df: DataFrame, spread_by: By | None, *, owner: str) -> list[str] | None:
     """Return the columns that rows of a split key are spread by, none for row numbers, or raise."""
-    if deal_by is None or len(deal_by) == 0:
-        return None if deal_by is None else []
-    return check_by(df, deal_by, owner=owner, parameter="deal_by")
+    if spread_by is None or len(spread_by) == 0:
+        return None if spread_by is None else []
+    return check_by(df, spread_by, owner=owner, parameter="spread_by")
 
 
-def _by_plan(df: DataFrame, identity: Column, plan: Plan, deal_by: Sequence[str]) -> Routed:
+def _by_plan(df: DataFrame, identity: Column, plan: Plan, spread_by: Sequence[str]) -> Routed:
     if plan.n_split_keys == 0:
         return Routed(df, worker_column(identity, plan), [], plan)
-    if deal_by:
-        position = content_position(identity, deal_by)
+    if spread_by:
+        position = content_position(identity, spread_by)
         return Routed(df, worker_column(identity, plan, position=position), [], plan)
     routed = _by_own_column(
         df,
@@ -138,7 +140,7 @@ def check_plan_for(owner: str, plan: Plan, df: DataFrame, by: Sequence[str], wor
 
 def _columns_of(plan: Plan, df: DataFrame) -> Sequence[str]:
     """Return by which columns a plan has seen that the rows of split keys can be spread."""
-    columns = plan.deal_by if isinstance(plan, KeyPlan) else ()
+    columns = plan.spread_by if isinstance(plan, KeyPlan) else ()
     return columns if set(columns) <= set(df.columns) else ()
 
 

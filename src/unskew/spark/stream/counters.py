@@ -140,7 +140,7 @@ _DEVIATIONS, _SHARE = 6.0, 0.05
 
 
 def expected_loads(plan: Plan, counts: EpochCounts) -> LoadArray:
-    """Return the rows of each worker if the rows of split keys are dealt as planned.
+    """Return the rows of each worker if the rows of split keys are spread as planned.
 
     A key of 60 rows is cut in two equal pieces; the other 40 rows are where their slots are:
 
@@ -178,8 +178,8 @@ def replication(plan: Plan, counts: EpochCounts) -> float | None:
 def splits_unevenly(plan: Plan, counts: EpochCounts) -> bool:
     """Whether the rows of split keys missed their pieces by more than chance explains.
 
-    Criterion: a worker is off by more than six standard deviations of a fair deal and by 5 % of
-    the average load. Rows that are dealt by their content are, where contents are too few.
+    Criterion: a worker is off by more than six standard deviations of a fair draw and by 5 % of
+    the average load. Rows that are spread by their content are, where contents are too few.
     """
     rows = _rows_of_hot_keys(plan, counts)
     variances = np.zeros(plan.workers)

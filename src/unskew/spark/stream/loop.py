@@ -284,7 +284,7 @@ class PlanLoop(Loop[EpochCounts]):
             self._said_uneven = True
             _log.warning(
                 "Rows of split keys do not spread as planned: in the columns that they are spread "
-                "by, too many are alike. Name others with deal_by, or () to leave it to chance."
+                "by, too many are alike. Name others with spread_by, or () to leave it to chance."
             )
 
     def _adopt(self, plan: Plan, report: Report, counts: EpochCounts, why: str) -> None:

@@ -18,7 +18,7 @@ from unskew.spark.plans.saved import check_local_path, key_types
 from unskew.spark.routing.contents import content_position, likely_columns
 from unskew.spark.routing.expression import slot_column, with_planned_worker
 from unskew.spark.routing.online import Router, routed_column
-from unskew.spark.routing.placing import check_deal_by
+from unskew.spark.routing.placing import check_spread_by
 from unskew.spark.session import warn_if_unchecked
 from unskew.spark.steps.running import STATS_FIELD
 from unskew.spark.stream.counters import hot_counts, place_column, place_counts
@@ -54,7 +54,7 @@ def place_stream(
     owner: str,
     plan_path: str | Path,
     threshold: float = 2.0,
-    deal_by: By | None = None,
+    spread_by: By | None = None,
     by_busy_time: bool = False,
 ) -> PlacedStream:
     """Place a stream as `balance_stream` does, for operators that time their own work.
@@ -68,7 +68,7 @@ def place_stream(
     if by_busy_time and scheme.spark == "online":
         return _weighed_stream(df, by, scheme, owner=owner, folder=folder)
     planner = Planner(owner, scheme)
-    position = _position(df, by, check_deal_by(df, deal_by, owner=owner))
+    position = _position(df, by, check_spread_by(df, spread_by, owner=owner))
     loop = PlanLoop(
         folder,
         tuple(by),

@@ -225,7 +225,7 @@ _ROW_SECONDS = 1e-6
 _SOURCE_STRIDE, _ROUND_STRIDE = 0.6180339887498949, 0.41421356237309515
 
 
-class RowDealer:
+class RowRouter:
     """The scheduler of one source for one round.
 
     Parameters
@@ -242,8 +242,8 @@ class RowDealer:
     --------
     >>> from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
     >>> from unskew.spark.worker.cost_messages import matrices_of
-    >>> dealer = RowDealer(3, matrices_of(ProactiveShuffle(3)), None, source=0)
-    >>> dealer.deal(np.array([7, 7, 7, 7], np.uint64)).tolist()
+    >>> router = RowRouter(3, matrices_of(ProactiveShuffle(3)), None, source=0)
+    >>> router.route(np.array([7, 7, 7, 7], np.uint64)).tolist()
     [0, 1, 2, 0]
     """
 
@@ -258,7 +258,7 @@ class RowDealer:
         if schedule is not None:
             self._state = _scheduler(self._state, schedule, self._first)
 
-    def deal(self, ids: Ids) -> NDArray[np.int32]:
+    def route(self, ids: Ids) -> NDArray[np.int32]:
         """Return the worker of every row, in the order of the rows.
 
         Of those given together the expensive ones choose first, and then cheap ones fill the gaps.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark.costs.scheduler import CostControl
-from unskew.spark.worker.cost_machine import CostMachine, RowDealer
+from unskew.spark.worker.cost_machine import CostMachine, RowRouter
 from unskew.spark.worker.cost_messages import Schedule, matrices_of
 
 WORKERS = 8
@@ -44,8 +44,8 @@ def busy_times(
 ) -> NDArray[np.float64]:
     busy = np.zeros(WORKERS)
     for source in range(sources):
-        dealer = RowDealer(WORKERS, MATRICES, schedule, source=source)
-        np.add.at(busy, dealer.deal(ids[source::sources]), seconds[source::sources])
+        router = RowRouter(WORKERS, MATRICES, schedule, source=source)
+        np.add.at(busy, router.route(ids[source::sources]), seconds[source::sources])
     return busy * (np.ones(WORKERS) if speeds is None else speeds)
 
 
@@ -116,9 +116,9 @@ def test_few_rows_of_many_sources_are_spread_over_all_workers(
 @pytest.mark.parametrize("workers", [1, 2, 1000])
 def test_any_number_of_workers_will_do(workers: int) -> None:
     matrices = matrices_of(ProactiveShuffle(workers))
-    dealer = RowDealer(
+    router = RowRouter(
         workers, matrices, CostControl(workers, matrices).control().schedule, source=9
     )
-    dealt = dealer.deal(np.arange(10, dtype=np.uint64))
-    assert len(set(dealt.tolist())) == min(workers, 10)
-    assert dealt.max() < workers
+    workers_of_rows = router.route(np.arange(10, dtype=np.uint64))
+    assert len(set(workers_of_rows.tolist())) == min(workers, 10)
+    assert workers_of_rows.max() < workers
