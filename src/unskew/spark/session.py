@@ -74,7 +74,8 @@ def warn_if_unchecked(spark: SparkSession) -> None:
         warnings.warn(
             "unskew places these rows by the order in which they arrive. If an executor is lost, "
             f"rows may be duplicated or lost, because of "
-            f"{', '.join(f'{name}=false' for name in off)}. Hint: set it to true, or use us.session().",
+            f"{', '.join(f'{name}=false' for name in off)}. "
+            "Hint: set it to true, or use us.session().",
             LostExecutorWarning,
             stacklevel=2,
         )
