@@ -49,9 +49,9 @@ def test_what_cannot_be_run_ends_with_code_2_and_one_line(
 def test_a_checkpoint_of_another_application_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "wrap").mkdir()
+    (tmp_path / "auto").mkdir()
     marker = {"application": "vwap", "source": "built-in", "batch_rows": None}
-    (tmp_path / "wrap" / "unskew-run.json").write_text(json.dumps(marker))
+    (tmp_path / "auto" / "unskew-run.json").write_text(json.dumps(marker))
     assert main(["run", "wordcount", "--checkpoint", str(tmp_path)]) == 2
     assert "is of application 'vwap'" in capsys.readouterr().err
 

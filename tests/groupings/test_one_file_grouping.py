@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -17,8 +17,10 @@ import unskew.spark as us
 from unskew import GROUPINGS, Grouping, Plan, PlannedGrouping, register, simulate, zipf
 from unskew.cli.main import app
 from unskew.errors import InvalidGroupingError
-from unskew.groupings.base import SparkMode, Weights, Workers
+from unskew.groupings.base import LearnedGrouping, SparkMode, Weights, Workers
+from unskew.groupings.key import KeyGrouping
 from unskew.groupings.plan import hashing_plan
+from unskew.groupings.wrap import Wrap
 from unskew.hashing import Ids
 from unskew.scheduling import LoadArray
 from unskew.sketches.space_saving import SpaceSaving
@@ -173,3 +175,39 @@ def test_whoever_declares_what_it_cannot_do_is_refused(
     with pytest.raises(InvalidGroupingError, match=problem):
         register(made(**declared))
     assert before == GROUPINGS
+
+
+class LearnsOnlyInTheSimulator(KeyGrouping, LearnedGrouping):
+    """Learns, and has a fixed plan, but nothing that could learn on Spark."""
+
+    is_built = False
+
+    def build(self) -> Self:
+        return self
+
+    def adopt(self, planner: Self) -> None:
+        pass
+
+    def _learn(self, ids: Ids, weights: Weights) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("base", "declared", "problem"),
+    [
+        (Wrap, {"spark": "online"}, "has to learn first"),
+        (KeyGrouping, {"spark": "round-robin"}, "all workers in turn"),
+        (KeyGrouping, {"spark": "costs"}, "not derived from ProactiveShuffle"),
+        (KeyGrouping, {"variants": ("hash=3",)}, "variants: .*hash"),
+        (KeyGrouping, {"spark_requires": {"hash": 3}}, "'hash', which is no parameter"),
+        (LearnsOnlyInTheSimulator, {"spark": "plan"}, "no planner that could learn on Spark"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_scheme_that_would_be_placed_otherwise_on_spark_is_refused(
+    base: type[Grouping], declared: dict[str, Any], problem: str
+) -> None:
+    scheme = type("Made", (base,), {"name": "made", **declared})
+    with pytest.raises(InvalidGroupingError, match=problem):
+        register(scheme)
+    assert "made" not in GROUPINGS

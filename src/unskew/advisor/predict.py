@@ -11,9 +11,9 @@ from unskew import metrics
 from unskew._validation import check_choice, check_int, check_real
 from unskew.advisor.drawing import MOST_ROWS, draw_stream
 from unskew.advisor.profile import KeyProfile
-from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping, LearnedGrouping
-from unskew.groupings.registry import make_grouping, schemes_to_compare
+from unskew.groupings.key import KeyGrouping
+from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.simulator.loads import simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams.base import Stream
@@ -35,8 +35,12 @@ LEARNED_ROWS = 200_000
 """Rows of the sample that a batch learns from, at least; as many as `unskew.spark` takes."""
 LEARNED_ROWS_PER_WORKER = 8_000
 
-PLAIN = "key"
+PLAIN = KeyGrouping.name
 """Plain hashing by key: what Spark does by itself."""
+
+
+SPLITS_KEYS = "splits keys"
+"""The drawback of a scheme for work that needs all rows of a key together."""
 
 
 def check_work(owner: str, parameter: str, work: object) -> str:
@@ -167,7 +171,7 @@ def predict(
     if cost_per_row is not None:
         cost_per_row = check_real("predict", "cost_per_row", cost_per_row, above=0)
     stream = draw_stream(profile, most_rows=most_rows, seed=seed)
-    schemes = all_schemes(workers, costs=stream.has_costs, seed=seed)
+    schemes = make_all(schemes_to_compare(), workers, costs=stream.has_costs, seed=seed)[0]
     predictions = []
     for label, scheme in (schemes if groupings is None else groupings).items():
 
@@ -195,33 +199,17 @@ def predict(
     return predictions
 
 
-def all_schemes(workers: int, *, costs: bool, seed: int = 0) -> dict[str, Grouping]:
-    """Return every grouping of the registry that can be made for so many workers, but ``auto``.
-
-    >>> "proactive-shuffle" in all_schemes(4, costs=False)
-    False
-    """
-    schemes: dict[str, Grouping] = {}
-    for name, scheme in schemes_to_compare().items():
-        if scheme.needs_costs and not costs:
-            continue
-        try:
-            schemes[name] = make_grouping(name, workers, seed=seed)
-        except InvalidParameterError:  # it needs more workers than there are
-            continue
-    return schemes
-
-
 def drawback_of(scheme: Grouping, work: str) -> str:
     """Say why a scheme does not come into question for some work; nothing where it does.
 
-    >>> drawback_of(make_grouping("partial-key", 4), "atomic")
+    >>> from unskew.groupings.partial_key import PartialKey
+    >>> drawback_of(PartialKey(4), "atomic")
     'splits keys'
     """
     if scheme.drawback:
         return scheme.drawback
     if work == ATOMIC and scheme.splits_keys:
-        return "splits keys"
+        return SPLITS_KEYS
     if work != STATELESS and scheme.needs_costs:
         return "only for rows that are worked on by themselves"
     if work == STATELESS and scheme.groups_keys and scheme.name != PLAIN:

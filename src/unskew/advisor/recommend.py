@@ -4,10 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unskew.advisor.predict import ATOMIC, BUILTIN, MERGE, STATELESS, Prediction, check_work
+from unskew.advisor.predict import (
+    ATOMIC,
+    BUILTIN,
+    MERGE,
+    PLAIN,
+    SPLITS_KEYS,
+    STATELESS,
+    Prediction,
+    check_work,
+)
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import InvalidParameterError
-from unskew.groupings.auto import WORTHWHILE
+from unskew.groupings.auto import WORTHWHILE, is_worth_planning
+from unskew.groupings.registry import grouping_class
+from unskew.specs import split_spec
 
 _MUCH_DRIFT = 0.1
 _LITTLE_SPREAD = 0.05
@@ -97,11 +108,9 @@ def _about_limits(
     """Say what no scheme that keeps keys whole can do, and what splitting them would bring."""
     if work != ATOMIC or profile.p1 * workers <= 1.0:
         return
-    splitting = [
-        each for each in predictions if each.splits_keys and each.drawback == "splits keys"
-    ]
+    splitting = [each for each in predictions if each.drawback == SPLITS_KEYS]
     ratio = min((each.job_time_ratio for each in splitting), default=1.0)
-    if ratio < 0.95 * chosen.job_time_ratio:
+    if ratio < (1.0 - WORTHWHILE) * chosen.job_time_ratio:
         yield (
             f"As long as the hottest key stays whole, no scheme gets below "
             f"{profile.p1 * workers:.2f} times an even job. If its partial results could be merged "
@@ -206,10 +215,15 @@ def recommend(
     True
     """
     work = check_work("recommend", "work", work)
-    plain = _named(predictions, "key")
+    plain = _named(predictions, PLAIN)
     best = _best(predictions, plain, work)
-    time_won = 1.0 - best.job_time_ratio / plain.job_time_ratio
-    chosen = plain if work == BUILTIN or time_won <= WORTHWHILE else best
+    verdict = is_worth_planning(
+        best.grouping,
+        planned=100.0 * (best.job_time_ratio - 1.0),
+        hashing=100.0 * (plain.job_time_ratio - 1.0),
+        noise=0.0,
+    )
+    chosen = best if verdict.follow_plan and work != BUILTIN else plain
     grouping = None if chosen is plain else chosen.grouping
     return Recommendation(
         grouping=grouping,
@@ -232,7 +246,7 @@ def code_line(grouping: str | None, work: str, *, by: str, workers: int) -> str:
         return "df  # as it is"
     if grouping is None:
         return f"df.groupBy({column})" + (".agg(…)" if work == BUILTIN else "") + "  # as it is"
-    if grouping == "proactive-shuffle":
+    if grouping_class(split_spec(grouping)[0]).spark == "costs":
         return f"us.map_rows(df, function, schema, cost_by={column}, workers={workers})"
     if work == STATELESS:
         return f'us.balance(df, by={column}, workers={workers}, grouping="{grouping}")'

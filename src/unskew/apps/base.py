@@ -60,8 +60,6 @@ class Application(ABC):
     """The column of event times, where it has one."""
     key: ClassVar[tuple[str, ...]]
     """What rows are placed by: columns of the rows that come out of `prepared`."""
-    groupings: ClassVar[tuple[str, ...]] = tuple(runnable())
-    """The schemes that fit; any other is refused by the engine, with its own error."""
     output_mode: ClassVar[str] = "update"
     """For a stream: ``update`` gives out every result that changed, ``append`` new rows only."""
     result_key: tuple[str, ...] = ()
@@ -69,6 +67,11 @@ class Application(ABC):
     Empty where all rows stand (``append``)."""
     note: ClassVar[str | None] = None
     """What one has to know to compare groupings of it, as a sentence."""
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """The schemes that fit; any other is refused by the engine, with its own error."""
+        return tuple(runnable())
 
     @property
     def spec(self) -> str:

@@ -16,8 +16,7 @@ from unskew.apps import data
 from unskew.apps.base import Application
 from unskew.apps.data import zipf_rank
 from unskew.apps.placing import Placing, observed
-from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
-from unskew.groupings.shuffle import Shuffle
+from unskew.spark.routing.schemes import runnable
 
 COSTS = {"media": 25, "politician": 5, "other": 1}
 """The time of a row of each class, as a multiple of the delay: milliseconds in the paper."""
@@ -43,12 +42,16 @@ class Enrich(Application):
     schema: ClassVar[str] = "at timestamp, id bigint, mention string"
     time: ClassVar[str | None] = "at"
     key: ClassVar[tuple[str, ...]] = ("mention",)
-    groupings: ClassVar[tuple[str, ...]] = (ProactiveShuffle.name, Shuffle.name)
     output_mode: ClassVar[str] = "append"
     note: ClassVar[str | None] = (
         "enrich: rows need no key and cost 25 : 5 : 1; λ and σ count rows, which proactive-shuffle "
         "makes uneven to even out the work"
     )
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """The schemes that place rows without regard to keys."""
+        return tuple(runnable("costs", "round-robin"))
 
     def table(self, limit: int | None = None) -> pa.Table:
         """Return words of presidents' messages as mentions: as many, and as skewed, as tweets'."""

@@ -89,10 +89,12 @@ class FieldGrid(Application):
     schema: ClassVar[str] = "at timestamp, player int, x double, y double"
     time: ClassVar[str | None] = "at"
     key: ClassVar[tuple[str, ...]] = _CELL
-    groupings: ClassVar[tuple[str, ...]] = tuple(
-        name for name in runnable() if not GROUPINGS[name].splits_keys
-    )
     output_mode: ClassVar[str] = "append"
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """The schemes that keep keys whole."""
+        return tuple(name for name in runnable() if not GROUPINGS[name].splits_keys)
 
     def table(self, limit: int | None = None) -> pa.Table:
         """Return readings of made-up sensors, 1,000 per second: no package has the real ones."""

@@ -15,6 +15,7 @@ import unskew.spark as us
 from unskew._validation import check_real
 from unskew.groupings.registry import grouping_class
 from unskew.spark.columns import By, identity, quoted, unused_name
+from unskew.spark.routing.choosing import AUTO
 from unskew.specs import split_spec
 
 _HOTTEST = 5
@@ -68,7 +69,7 @@ class Placing:
     (True, False)
     """
 
-    grouping: str = "wrap"
+    grouping: str = AUTO
     workers: int = 8
     delay: float = 0.0
     plan_path: str | Path | None = None

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from unskew.apps.running.runner import ApplicationRun
 
 _MOST_WORKERS = 10_000
-_PREFERRED = "wrap"
 _ROWS_SHOWN = 12
 _KEYS_SHOWN = 3
 _TITLES = ("rows", "rows/s", "seconds", "λ %", "replication", "keys split", "hottest keys")
@@ -81,19 +80,18 @@ class RunSettings:
         from unskew.apps.running.runner import ApplicationRun
         from unskew.apps.running.sinks import parse_sink
         from unskew.apps.running.sources import BatchSizes, parse_source
+        from unskew.spark.routing.choosing import AUTO
 
         application = make_application(self.application)
         pool = (self.checkpoint or folder) / "input"
         # A run that is gone on with may want more than the first one.
         limit = None if self.checkpoint else self.max_batches
         portions = BatchSizes(self.batch_rows, self.trigger, limit, pool)
-        fits = application.groupings
-        default = _PREFERRED if _PREFERRED in fits else fits[0]
         return ApplicationRun(
             application=application,
             source=parse_source(self.source, portions),
             sink=parse_sink(self.sink),
-            groupings=self.groupings or (default,),
+            groupings=self.groupings or (AUTO,),
             workers=self.workers,
             folder=folder,
             delay=self.delay / 1000,

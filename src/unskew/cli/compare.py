@@ -77,19 +77,8 @@ def choose_schemes(
     Schemes that the user named are made as given, and a mistake is an error. Where none are
     named, all are taken but those that cannot do anything with this stream or so few workers.
     """
-    from unskew.errors import InvalidParameterError
-    from unskew.groupings.registry import GROUPINGS, make_grouping
+    from unskew.groupings.registry import GROUPINGS, make_all, make_grouping
 
     if specs:
         return {spec: make_grouping(spec, workers, seed=seed) for spec in specs}, {}
-    schemes: dict[str, Grouping] = {}
-    left_out: dict[str, str] = {}
-    for name, scheme in GROUPINGS.items():
-        if scheme.needs_costs and not stream.has_costs:
-            left_out[name] = "needs a stream with costs"
-            continue
-        try:
-            schemes[name] = make_grouping(name, workers, seed=seed)
-        except InvalidParameterError as error:
-            left_out[name] = str(error)
-    return schemes, left_out
+    return make_all(GROUPINGS, workers, costs=stream.has_costs, seed=seed)

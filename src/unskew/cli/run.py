@@ -49,7 +49,7 @@ def run(
             "--grouping",
             "-g",
             help="A scheme, NAME or NAME:parameter=value,…, or 'auto' for what fits the work; give "
-            "several to compare them on the same input. Default: wrap, or the first that fits.",
+            "several to compare them on the same input. Default: auto.",
             show_default=False,
         ),
     ] = None,
@@ -114,7 +114,7 @@ def run(
         Path | None,
         typer.Option(
             "--checkpoint",
-            help="Folder to go on from in the next run. Default: every run begins anew.",
+            help="Folder to resume from in the next run. Default: start from the beginning.",
             show_default=False,
             rich_help_panel=_KEEP,
         ),

@@ -14,7 +14,7 @@ def simulate(
         typer.Option(
             "--grouping", "-g", help="The scheme: NAME or NAME:parameter=value,…; see 'groupings'."
         ),
-    ] = "partial-key",
+    ] = "auto",
     workers: options.Workers = 10,
     stream: options.StreamSpec = options.DEFAULT_STREAM,
     seed: options.Seed = 0,

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.serving import Closeable
 from unskew.events import Epoch, HotKey
-from unskew.groupings.base import Grouping
+from unskew.groupings.base import Grouping, LearnedGrouping
 from unskew.groupings.plan import Plan
+from unskew.groupings.planned import PlannedGrouping
 from unskew.groupings.registry import make_grouping
-from unskew.groupings.wrap import Wrap
 from unskew.metrics import imbalance_percent, replication
 from unskew.streams import drift
 
@@ -26,7 +26,7 @@ _BATCHES_PER_PHASE = 25
 _SECONDS_PER_ROW = 0.0004
 _OVERHEAD_SECONDS = 0.05
 _HOT_KEYS = 8
-_THRESHOLD = 5.0  # points of imbalance beyond the promise at which wrap plans anew
+_THRESHOLD = 5.0  # points of imbalance beyond the promise at which a new plan is made
 _FOREVER = 10**12
 
 
@@ -56,7 +56,7 @@ class SimulatedGrouping:
         self._version = 0
 
     def work(self, batch: int, keys: NDArray[np.uint64], *, started: float) -> Epoch:
-        """Route a micro-batch, and plan anew after it where the scheme does."""
+        """Route a micro-batch, and plan again after it where the scheme does."""
         workers = self._grouping.route_many(keys)
         loads = np.bincount(workers, minlength=self._grouping.workers)
         plan, version = self._plan, self._version
@@ -78,7 +78,7 @@ class SimulatedGrouping:
             predicted_imbalance=promise,
             replication=_replication(keys, workers),
             split_keys=None if plan is None else plan.n_split_keys,
-            version=version if isinstance(self._grouping, Wrap) else None,
+            version=version if self._grouping.learns_on_streams else None,
             next_version=self._version if why else None,
             why=why,
             hot_keys=_hottest(keys, workers),
@@ -87,19 +87,22 @@ class SimulatedGrouping:
 
     @property
     def _plan(self) -> Plan | None:
-        return self._grouping.plan if self._version and isinstance(self._grouping, Wrap) else None
+        if not isinstance(self._grouping, PlannedGrouping) or self._version == 0:
+            return None
+        return self._grouping.plan
 
     def _replan(
         self, keys: NDArray[np.uint64], imbalance: float, promise: float | None
     ) -> str | None:
         """Learn, and make a plan if it is the first or the present one broke its promise."""
-        if not isinstance(self._grouping, Wrap):
+        if not self._grouping.learns_on_streams:
             return None
         if promise is not None and imbalance <= promise + _THRESHOLD:
             return None
         # What was learned is over, so that the plan is made of this micro-batch alone.
-        fresh = Wrap(self._grouping.workers, seed=self._grouping.seed)
-        self._grouping = fresh.learn(keys).build()
+        fresh = make_grouping(self.name, self._grouping.workers, seed=self._grouping.seed)
+        if isinstance(fresh, LearnedGrouping):
+            self._grouping = fresh.learn(keys).build()
         self._version += 1
         if promise is None:
             return "the first plan"

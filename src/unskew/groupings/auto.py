@@ -75,7 +75,7 @@ class Auto(Wrap):
     by the source's own counts, goes to another worker instead, the same few for a key as long as
     they have room [1]. Whatever the stream does, what a source has sent to a worker is at most
 
-        (1 + excess) · mean + ½ % of what may be expected + one row.
+        (1 + excess) · mean + 2 % of the worker's share of what was learned + one row.
 
     Parameters
     ----------

@@ -144,6 +144,11 @@ class Grouping(ABC):
         """Return the parameters whose default is another one on Spark."""
         return {}
 
+    @classmethod
+    def learns_on_spark(cls) -> bool:
+        """Whether it has to learn a plan before it can place rows on Spark."""
+        return cls.spark == "plan" and cls.planner is not Grouping.planner
+
     def planner(self) -> "PlannedGrouping | None":
         """Return what learns plans for this scheme on Spark; None if it has nothing to learn."""
         return None

@@ -8,14 +8,20 @@ program registers one of its own with `register`.
 import inspect
 import pkgutil
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, get_args
 
 from unskew import groupings
-from unskew.errors import InvalidGroupingError, PluginWarning, UnknownNameError
-from unskew.groupings.base import Grouping, SparkMode
-from unskew.groupings.planned import PlannedGrouping
+from unskew.errors import (
+    InvalidGroupingError,
+    InvalidParameterError,
+    PluginWarning,
+    UnknownNameError,
+    UnskewError,
+)
+from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping, SparkMode
 from unskew.specs import Parameter, parameters_of, parse_parameters, split_spec
 
 GROUPINGS: dict[str, type[Grouping]] = {}
@@ -121,6 +127,39 @@ def schemes_to_compare() -> dict[str, type[Grouping]]:
     }
 
 
+def make_all(
+    schemes: Mapping[str, type[Grouping]], workers: int, *, costs: bool, seed: int = 0
+) -> tuple[dict[str, Grouping], dict[str, str]]:
+    """Make the groupings of some specs, and say of those that cannot be made why.
+
+    Parameters
+    ----------
+    schemes
+        Classes by spec: `GROUPINGS`, or what `schemes_to_compare` gives.
+    workers, seed
+        As for `make_grouping`.
+    costs
+        Whether rows have costs; some schemes make no sense without.
+
+    Examples
+    --------
+    >>> made, left_out = make_all(GROUPINGS, 4, costs=False)
+    >>> "wrap" in made, left_out["proactive-shuffle"]
+    (True, 'needs a stream with costs')
+    """
+    made: dict[str, Grouping] = {}
+    left_out: dict[str, str] = {}
+    for spec, scheme in schemes.items():
+        if scheme.needs_costs and not costs:
+            left_out[spec] = "needs a stream with costs"
+            continue
+        try:
+            made[spec] = make_grouping(spec, workers, seed=seed)
+        except InvalidParameterError as error:  # such as one that needs more workers
+            left_out[spec] = str(error)
+    return made, left_out
+
+
 def _problem(scheme: type[Grouping]) -> str:
     """Say what is wrong with a class, or nothing."""
     missing = [one for one in ("name", "paper", "splits_keys") if not hasattr(scheme, one)]
@@ -135,12 +174,36 @@ def _problem(scheme: type[Grouping]) -> str:
         return "takes no workers or no seed."
     if scheme.spark not in (None, *get_args(SparkMode)):
         return f"declares spark = {scheme.spark!r}; valid: {', '.join(get_args(SparkMode))}, None."
-    plans = issubclass(scheme, PlannedGrouping) or _writes(scheme, "planner")
-    if scheme.spark == "plan" and not plans and not _writes(scheme, "fixed_plan"):
-        return (
-            "declares spark = 'plan', but makes no plan. Hint: derive it from PlannedGrouping, or "
-            "write planner or fixed_plan."
-        )
+    return _problem_with_parameters(scheme) or _problem_on_spark(scheme)
+
+
+def _problem_with_parameters(scheme: type[Grouping]) -> str:
+    known = grouping_parameters(scheme)
+    unknown = [name for name in scheme.spark_requires if name not in known]
+    if unknown:
+        return f"spark_requires names {unknown[0]!r}, which is no parameter of it."
+    for variant in scheme.variants:
+        try:
+            parse_parameters(scheme.name, variant, known)
+        except UnskewError as error:
+            return f"variants: {error}"
+    return ""
+
+
+def _problem_on_spark(scheme: type[Grouping]) -> str:
+    plans = _writes(scheme, "planner")
+    if scheme.spark == "plan" and not plans:
+        hint = "Hint: derive it from PlannedGrouping, or write planner or fixed_plan."
+        if not _writes(scheme, "fixed_plan"):
+            return f"declares spark = 'plan', but makes no plan. {hint}"
+        if issubclass(scheme, LearnedGrouping):
+            return f"learns, but has no planner that could learn on Spark. {hint}"
+    if scheme.spark == "online" and issubclass(scheme, LearnedGrouping | OfflineGrouping):
+        return "declares spark = 'online', but has to learn first. Hint: declare 'plan' or None."
+    if scheme.spark == "round-robin" and not _goes_round(scheme):
+        return "declares spark = 'round-robin', but does not send rows to all workers in turn."
+    if scheme.spark == "costs" and not issubclass(scheme, _cost_scheme()):
+        return "declares spark = 'costs', but is not derived from ProactiveShuffle."
     if scheme.learns_on_streams and not (scheme.spark == "plan" and plans):
         return "declares learns_on_streams, but makes no plan from counts."
     if scheme.takes_weights and scheme.spark is None:
@@ -150,6 +213,19 @@ def _problem(scheme: type[Grouping]) -> str:
 
 def _writes(scheme: type[Grouping], method: str) -> bool:
     return getattr(scheme, method) is not getattr(Grouping, method)
+
+
+def _cost_scheme() -> type[Grouping]:
+    """Return the class whose matrices `map_rows` learns costs in."""
+    from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+
+    return ProactiveShuffle
+
+
+def _goes_round(scheme: type[Grouping]) -> bool:
+    """Whether rows of a few keys go to all workers alike, as Spark will then place them."""
+    workers = scheme(3).route_many([7, 7, 8, 7, 7, 8]).tolist()
+    return sorted(workers[:3]) == [0, 1, 2] and workers[:3] == workers[3:]
 
 
 def _built_in() -> list[type[Grouping]]:

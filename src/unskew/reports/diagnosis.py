@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unskew.advisor.diagnosis import Diagnosis
-from unskew.advisor.predict import WORKS, Prediction
+from unskew.advisor.predict import PLAIN, WORKS, Prediction
 from unskew.advisor.profile import KeyProfile
 from unskew.reports._plotly import figure, to_div
 from unskew.reports.charts import COLOURS, ChartedGrouping, balance_of, loads_of
@@ -155,7 +155,7 @@ def _best_predictions(diagnosis: Diagnosis) -> tuple[list[str], list[list[str]]]
     columns = _columns(diagnosis)
     every = shown_predictions(diagnosis)
     shown = every[:_MOST_PREDICTIONS]
-    shown += [each for each in every[_MOST_PREDICTIONS:] if each.grouping == "key"]
+    shown += [each for each in every[_MOST_PREDICTIONS:] if each.grouping == PLAIN]
     rows = [[each.grouping, *(column.text(each) for column in columns)] for each in shown]
     return ["grouping", *(column.title for column in columns)], rows
 

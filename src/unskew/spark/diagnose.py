@@ -14,18 +14,18 @@ from pyspark.sql.types import DateType, NumericType, TimestampNTZType, Timestamp
 from unskew._validation import check_choice, check_int
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.diagnosis import diagnose as diagnose_profile
-from unskew.advisor.drift import HOT_KEYS, WINDOWS, Drift, drift_between
-from unskew.advisor.drift import DriftWindow as Stretch
+from unskew.advisor.drift import HOT_KEYS, WINDOWS, Drift, DriftWindow, drift_between
 from unskew.advisor.key_counts import KeyCounts
 from unskew.advisor.predict import MERGE, check_work
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
-from unskew.groupings.registry import make_grouping, schemes_to_compare
+from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.hashing import identities
 from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
 from unskew.spark.columns import By, check_by, free_names, identity, quoted
 from unskew.spark.routing.learning import WAYS, sample_size
+from unskew.spark.routing.schemes import runnable
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,16 +120,10 @@ def diagnose(
 
 
 def _schemes(workers: int, seed: int) -> dict[str, Grouping]:
-    """Return the schemes that run on Spark, as far as they can be made for so many workers."""
-    made: dict[str, Grouping] = {}
-    for name, scheme in schemes_to_compare().items():
-        if scheme.spark not in ("plan", "round-robin", "online"):
-            continue
-        try:
-            made[name] = make_grouping(name, workers, seed=seed)
-        except InvalidParameterError:  # it needs more workers than there are
-            continue
-    return made
+    """Return the schemes that place rows on Spark, as far as they can be made."""
+    on_spark = runnable()
+    schemes = {spec: one for spec, one in schemes_to_compare().items() if one.name in on_spark}
+    return make_all(schemes, workers, costs=False, seed=seed)[0]
 
 
 def _with_list_of_columns(found: Diagnosis, names: list[str]) -> TableDiagnosis:
@@ -295,7 +289,7 @@ def _hottest(parts: DataFrame) -> list[int]:
     return [row["id"] for row in found.select("id").distinct().collect()]
 
 
-def _stretches(table: pa.Table) -> list[Stretch]:
+def _stretches(table: pa.Table) -> list[DriftWindow]:
     """Return what was counted of each part, in the order of time."""
     stretches = []
     for part in sorted(table["part"].unique().to_pylist()):
@@ -305,5 +299,5 @@ def _stretches(table: pa.Table) -> list[Stretch]:
         ids = identities(known["id"])
         order = np.argsort(ids)
         rows = known["rows"].to_numpy().astype(np.float64)[order]
-        stretches.append(Stretch(KeyCounts(ids[order], rows, np.empty(0)), total))
+        stretches.append(DriftWindow(KeyCounts(ids[order], rows, np.empty(0)), total))
     return stretches

@@ -357,16 +357,11 @@ class GroupedFrame:
         planner = self._scheme.planner()
         if planner is None or (planner.is_built and not self._scheme.chooses):
             return
-        ready = [
-            name
-            for name in runnable()
-            if GROUPINGS[name].spark != "plan" or not GROUPINGS[name].learns_on_streams
-        ]
+        ready = [name for name in runnable() if not GROUPINGS[name].learns_on_spark()]
         expected = f"one that need not learn first ({', '.join(ready)}) on a stream"
         learning = ", ".join(learning_on_streams())
         hint = f"with plan_path= {learning} learn while it runs; or give a plan"
-        name = settled(self._scheme, whole_keys=False).name
-        raise InvalidParameterError(owner, "grouping", expected, name, hint=hint)
+        raise InvalidParameterError(owner, "grouping", expected, self._scheme.name, hint=hint)
 
     def _splits_keys(self) -> bool:
         if self._plan is not None:
@@ -428,8 +423,8 @@ def _busy_imbalance(workers: int) -> Details:
 
     def fields(text: str) -> Mapping[str, Any]:
         seconds = np.zeros(workers)
-        for stats in read_stats(text):
-            seconds[stats.worker % workers] += stats.seconds
+        for stats in read_stats(text, workers):
+            seconds[stats.worker] += stats.seconds
         return {"imbalance": imbalance_percent(seconds), "imbalance_of": "busy_seconds"}
 
     return fields

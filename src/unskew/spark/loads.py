@@ -279,10 +279,9 @@ class JobWatch:
             for one in json.loads(found["rows"] or "[]"):
                 rows[one["item"] % self.workers] += one["count"]
             return rows, None
-        for stats in read_stats(found[STATS_FIELD]):
-            worker = stats.worker % self.workers
-            rows[worker] += stats.rows
-            seconds[worker] += stats.seconds
+        for stats in read_stats(found[STATS_FIELD], self.workers):
+            rows[stats.worker] += stats.rows
+            seconds[stats.worker] += stats.seconds
         return rows, tuple(seconds)
 
     def _results(self, wait: float) -> dict[str, Any]:

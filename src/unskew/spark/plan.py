@@ -65,6 +65,8 @@ def plan(
     if df.isStreaming:
         hint = "learn from a batch that has read what the stream has read so far"
         raise InvalidParameterError("plan", "df", "a batch DataFrame", "a stream", hint=hint)
+    planner = scheme.planner()
+    learns = planner is not None and not planner.is_built
     likely = likely_columns(df, names)
     learned = choose_plan(df, identity(df, names), scheme, how=learn, likely=likely, owner="plan")
     return KeyPlan.of(
@@ -73,5 +75,5 @@ def plan(
         types=key_types(df, names),
         spread_by=learned.spread_by,
         grouping=scheme,
-        learned_from=f"a DataFrame, by a {learn}",
+        learned_from=f"a DataFrame, by a {learn}" if learns else "",
     )

@@ -55,10 +55,14 @@ class EventMaker:
         if not learned:
             return [Epoch(grouping=self.label, rows=rows, loads=(), imbalance=0.0, **common)]
         several = len(learned) > 1
-        labels = [f"{self.label} {one.name}" if several else self.label for one in learned]
         return [
-            replace(one.epoch, grouping=label, **common, **self._of_loop(one, progress))
-            for label, one in zip(labels, sorted(learned, key=lambda one: one.name), strict=True)
+            replace(
+                one.epoch,
+                grouping=f"{self.label} {one.name}" if several else self.label,
+                **common,
+                **self._of_loop(one, progress),
+            )
+            for one in sorted(learned, key=lambda one: one.name)
         ]
 
     def _common(self, progress: Any) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """The driver's scheduler over rounds: whatever workers do and say, it never gets stuck."""
 
+import json
+from base64 import b64encode
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.proactive.scheduler import SchedulerPhase
-from unskew.spark.costs.scheduler import CostControl, RoundReport
+from unskew.spark.costs.scheduler import CostControl, RoundReport, work_in
 from unskew.spark.worker.cost_machine import CostMachine, RowRouter
 from unskew.spark.worker.cost_messages import Control, WorkDone, matrices_of, work_done_from
 
@@ -129,7 +132,11 @@ def test_partitions_behind_those_of_a_union_are_workers_too() -> None:
     machines = [CostMachine(number, MATRICES, None) for number in range(2, 2 + WORKERS)]
     for machine in machines:
         machine.take_rows(np.full(30, 7, np.uint64), np.full(30, 0.01))
-    assert control.take(machine.finish() for machine in machines).rows == [30] * WORKERS
+    said = [
+        {"worker": number, "rows": 30, "seconds": 0.3, "payload": b64encode(payload).decode()}
+        for number, payload in enumerate((one.finish().to_bytes() for one in machines), start=2)
+    ]
+    assert control.take(work_in(json.dumps(said), WORKERS)).rows == [30] * WORKERS
 
 
 def test_a_round_that_is_told_again_does_not_set_a_machine_back() -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from unskew.spark.balance import balance
-from unskew.spark.steps.running import WorkerStats, map_with_stats, observed_stats
+from unskew.spark.steps.running import STATS_FIELD, WorkerStats, map_with_stats, read_stats
 from unskew.spark.worker.stats_rows import with_stats
 
 # Spark's Python workers cannot import this file.
@@ -52,6 +53,11 @@ def _check(stats: list[WorkerStats], rows: int) -> None:
     assert [one.payload for one in stats] == [payload_of(worker) for worker in range(_WORKERS)]
 
 
+def _stats(row: Any) -> list[WorkerStats]:
+    # Through Connect a query's own list of progress has the values without their names.
+    return read_stats(row[STATS_FIELD] if STATS_FIELD in row else row["values"][0], _WORKERS)
+
+
 def test_stats_of_a_batch_arrive_and_the_result_is_as_promised(spark: SparkSession) -> None:
     report = Observation()
     placed = balance(_rows(spark.range(1000)), "id", _WORKERS, grouping="shuffle")
@@ -59,7 +65,7 @@ def test_stats_of_a_batch_arrive_and_the_result_is_as_promised(spark: SparkSessi
     assert got.schema == _DOUBLED
     plain = _rows(spark.range(1000)).selectExpr("id * 2 AS id", "word")
     assert sorted(got.collect()) == sorted(plain.collect())
-    _check(observed_stats(report.get), 1000)
+    _check(_stats(report.get), 1000)
 
 
 def test_stats_of_a_stream_arrive_with_its_progress(spark: SparkSession, tmp_path: Path) -> None:
@@ -80,7 +86,7 @@ def test_stats_of_a_stream_arrive_with_its_progress(spark: SparkSession, tmp_pat
     batches = [one for one in running.recentProgress if one.numInputRows]
     assert len(batches) == 2
     for progress in batches:
-        _check(observed_stats(progress.observedMetrics["work"]), 500)
+        _check(_stats(progress.observedMetrics["work"]), 500)
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
@@ -90,7 +96,7 @@ def test_a_worker_without_rows_says_so(spark: SparkSession, adaptive: str) -> No
         report = Observation()
         placed = balance(_rows(spark.range(100)), "id", _WORKERS, grouping="single")
         assert map_with_stats(placed, doubled, _DOUBLED, report).count() == 100
-        stats = observed_stats(report.get)
+        stats = _stats(report.get)
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
     assert sorted(one.rows for one in stats) == [0] * (_WORKERS - 1) + [100]

@@ -1,3 +1,5 @@
+import json
+from base64 import b64encode
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +9,16 @@ from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
 from unskew.groupings.split_tables import spread_planned
 from unskew.hashing import Ids
 from unskew.spark.routing.schemes import grouping_for
-from unskew.spark.stream.counters import EpochCounts, expected_loads, replication, splits_unevenly
+from unskew.spark.steps.running import read_stats
+from unskew.spark.stream.counters import (
+    EpochCounts,
+    busy_counts,
+    expected_loads,
+    replication,
+    splits_unevenly,
+)
 from unskew.spark.stream.planner import Planner
+from unskew.spark.worker.key_times import WorkTimes
 
 WORKERS, ROWS = 6, 40_000
 
@@ -85,3 +95,18 @@ def test_popularity_splits_the_keys_whose_share_reaches_its_threshold() -> None:
     keys, rows = np.unique(ids, return_counts=True)
     assert set(plan.hot_ids.tolist()) == set(keys[rows >= 0.02 * ROWS].tolist())
     assert plan.predicted_loads.sum() == pytest.approx(ROWS)
+
+
+def test_partitions_behind_a_union_are_those_of_their_worker() -> None:
+    """Partition 5 of 4 workers is worker 1's: its time adds to that of partition 1."""
+    rows = np.full(4, 25.0)
+    counts = EpochCounts(rows, rows, np.empty(0, np.uint64), np.empty(0), keys=4)
+    seconds, work = np.ones(4, "f4"), np.full(4, 25, "u4")
+    payload = WorkTimes(np.empty(0, "u8"), seconds[:0], seconds, work[:0], work).packed()
+    said = [
+        {"worker": place, "rows": 50, "seconds": 4.0, "payload": b64encode(payload).decode()}
+        for place in (1, 5)
+    ]
+    busy = busy_counts(counts, read_stats(json.dumps(said), 4))
+    assert busy is not None
+    assert busy.loads.tolist() == [0.0, 100.0, 0.0, 0.0]

@@ -7,12 +7,12 @@ from py4j.java_gateway import JavaClass, is_instance_of  # type: ignore[import-u
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from unskew.spark.stream.listener import look_up_once
+from unskew.spark.stream.listener import keep_class_lookups
 
 
 @pytest.fixture
 def jvm(spark: SparkSession) -> Any:
-    look_up_once()
+    keep_class_lookups()
     return SparkContext._jvm
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unskew.advisor.predict import FLOOR_PERCENT, all_schemes, predict
+from unskew.advisor.predict import FLOOR_PERCENT, predict
 from unskew.advisor.profiling import profile_stream
+from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.simulator.loads import count_rows, simulate
 from unskew_papers.checks import AtMost
 from unskew_papers.claims import Claim, Reason
@@ -111,7 +112,7 @@ def _predicted_streams(parameters: Parameters) -> list[str]:
 def _run_diagnose(unit: Unit, seed: int) -> Sequence[Row]:
     seed, workers = unseen(seed), unit["workers"]
     stream = stream_of(unit["stream"], unit["rows"], seed)
-    schemes = all_schemes(workers, costs=False, seed=seed)
+    schemes, _ = make_all(schemes_to_compare(), workers, costs=False, seed=seed)
     found = {name: simulate(scheme, stream, sources=SOURCES) for name, scheme in schemes.items()}
     profiles = {
         _ALL: profile_stream(stream),

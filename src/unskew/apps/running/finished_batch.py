@@ -13,8 +13,8 @@ import unskew.spark as us
 from unskew.apps.placing import Observed, Placing
 from unskew.apps.running.source import DEAD_LETTERS, ArrivalTimes
 from unskew.events import Epoch, HotKey
-from unskew.groupings.key import KeyGrouping
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan, places_of
+from unskew.groupings.registry import make_grouping
 from unskew.metrics import imbalance_percent
 from unskew.reports.grouping_run import MeasuredBatch, Waits
 from unskew.spark.plans.saved import PlanStore
@@ -45,8 +45,11 @@ def _plan(placing: Placing, epoch: us.Epoch | None) -> Plan | None:
     version = None if epoch is None else epoch.version
     if version is not None and version > 0 and placing.plan_path is not None:
         return PlanStore(Path(placing.plan_path)).plan_of(version)
-    is_hashed = placing.grouping == KeyGrouping.name if epoch is None else version == 0
-    return hashing_plan(placing.workers, HASHED_MEMBER, placing.workers) if is_hashed else None
+    if epoch is None:
+        scheme = make_grouping(placing.grouping, placing.workers, seed=placing.seed)
+        is_fixed = scheme.spark == "plan" and scheme.planner() is None
+        return scheme.fixed_plan() if is_fixed else None
+    return None if version else hashing_plan(placing.workers, HASHED_MEMBER, placing.workers)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,9 @@ class CountedPopularity(PlannedGrouping):
             seed=grouping.seed,
         )
 
+    def __repr__(self) -> str:
+        return f"CountedPopularity({self.grouping!r})"
+
     @property
     def most_hot_keys(self) -> int:
         """As many keys can have the share from which on a key is hot."""

@@ -86,7 +86,7 @@ class LearnedBatch(NamedTuple):
         return map_with_stats(self.placed, work, schema, report)
 
     def _details(self, stats: str) -> dict[str, Any]:
-        job = self.control.report(work_in(stats))
+        job = self.control.report(work_in(stats, self.control.workers))
         every = [*self.rounds, job]
         total = job._replace(
             messages=sum(one.messages for one in every),

@@ -254,11 +254,7 @@ class CostControl:
     def _own(self, round_of: Iterable[WorkDone]) -> list[WorkDone]:
         """Return the work of this query's workers; matrices of another shape are not its own."""
         shape = self._state.cells.shape[1:]
-        return [
-            work._replace(worker=work.worker % self.workers)  # see `partition_number`
-            for work in round_of
-            if work.machine.cells.shape[1:] == shape
-        ]
+        return [work for work in round_of if work.machine.cells.shape[1:] == shape]
 
     def _take_replies(self, done: Sequence[WorkDone], epoch: int) -> None:
         differences = np.zeros(self.workers)
@@ -333,12 +329,12 @@ def _report(
     )
 
 
-def work_in(stats: str) -> list[WorkDone]:
-    """Return what workers said, out of the text of their stats; what makes no sense is left out."""
+def work_in(stats: str, workers: int) -> list[WorkDone]:
+    """Return what workers reported, from the text of their stats; what is damaged is left out."""
     found = []
-    for one in read_stats(stats):
+    for one in read_stats(stats, workers):
         try:
-            found.append(work_done_from(one.payload or b""))
+            found.append(work_done_from(one.payload or b"")._replace(worker=one.worker))
         except DamagedMessageError:
             continue
     return found
@@ -365,6 +361,6 @@ def cost_fields(report: RoundReport, stats: str) -> dict[str, Any]:
         "phase": report.phase,
         "messages": report.messages,
         "message_bytes": report.message_bytes,
-        "stats_rows": len(read_stats(stats)),
+        "stats_rows": len(read_stats(stats, len(report.rows))),
         "stats_bytes": len(stats),
     }

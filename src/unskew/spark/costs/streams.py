@@ -1,7 +1,6 @@
 """Streams that learn what rows cost while they run: `map_rows`, and online schemes by weight."""
 
 import hashlib
-import itertools
 import json
 from base64 import b64decode, b64encode
 from contextlib import suppress
@@ -19,8 +18,8 @@ from unskew.spark.costs.scheduler import CostControl, cost_fields, work_in
 from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.plans.saved import PlanStore, check_local_path, key_types
 from unskew.spark.steps.running import STATS_FIELD, WorkerStats, map_with_stats, read_stats
-from unskew.spark.stream.listener import follow
-from unskew.spark.stream.loop import Loop, Report
+from unskew.spark.stream.listener import follow, new_name
+from unskew.spark.stream.loop import WORK_SUFFIX, Loop, Report
 from unskew.spark.worker.cost_messages import (
     ControlFolder,
     DamagedMessageError,
@@ -31,8 +30,6 @@ from unskew.spark.worker.cost_messages import (
 from unskew.spark.worker.key_times import WorkTimes
 from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, WeightsFolder, as_line, from_lines
 from unskew.spark.worker.timed_functions import TimedStep, measured_results_of
-
-_numbers = itertools.count(1)
 
 
 def map_stream(
@@ -66,19 +63,12 @@ def map_stream(
     workers, matrices = scheme.workers, matrices_of(scheme)
     target = control_target(cost_by, key_types(keyed, list(cost_by)), workers, matrices)
     loop = CostLoop(owner, folder, target, workers, matrices)
-    name = f"unskew-costs-{next(_numbers)}"
+    name = new_name()
     placed = place_by_schedule(keyed, workers, matrices, loop.source)
     work = measured_results_of(step, keyed.columns[:-1], matrices, loop.source)
     mapped = map_with_stats(placed, work, schema, name)
-    follow(keyed.sparkSession, name, loop, read_work)
+    follow(keyed.sparkSession, name, loop)
     return mapped
-
-
-def read_work(progress: Any, name: str) -> Report:
-    """Return the report of a `CostLoop` out of the progress of a query."""
-    stats = progress.observedMetrics[name][STATS_FIELD]
-    run, batch = str(progress.runId), int(progress.batchId)
-    return Report(str(progress.id), run, batch, stats=stats)
 
 
 class CostLoop(Loop[list[WorkDone]]):
@@ -109,8 +99,12 @@ class CostLoop(Loop[list[WorkDone]]):
         """Where tasks find the schedule in force."""
         return ControlFolder(self._file.pair)
 
+    def read(self, progress: Any, name: str) -> Report:
+        """Return what the workers of a micro-batch report."""
+        return Report.of(progress, stats=progress.observedMetrics[name][STATS_FIELD])
+
     def _observed(self, report: Report) -> list[WorkDone] | None:
-        done = work_in(report.stats or "")
+        done = work_in(report.stats or "", self._control.workers)
         return done if any(work.rows for work in done) else None
 
     def _learn(self, report: Report, observed: list[WorkDone]) -> tuple[dict[str, Any], bool]:
@@ -172,18 +166,27 @@ class WeighingLoop(Loop[list[WorkerStats]]):
         """Where tasks find what rows weigh."""
         return WeightsFolder(self._file.pair, N_SLOTS)
 
+    def read(self, progress: Any, name: str) -> Report | None:
+        """Return what keys took in a micro-batch, and which costs its rows were weighed by."""
+        version = progress.observedMetrics[name]["version"]
+        work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
+        if version is None or work is None:
+            return None
+        return Report.of(progress, version=int(version), stats=work[STATS_FIELD])
+
     def _observed(self, report: Report) -> list[WorkerStats] | None:
-        stats = read_stats(report.stats)
+        stats = read_stats(report.stats, self._workers)
         return stats if any(one.rows for one in stats) else None
 
     def _learn(self, report: Report, observed: list[WorkerStats]) -> tuple[dict[str, Any], bool]:
         rows, busy, of_calls = np.zeros(self._workers, np.int64), *np.zeros((2, self._workers))
         times = []
         for one in observed:
-            rows[one.worker], busy[one.worker] = one.rows, one.seconds
+            rows[one.worker] += one.rows
+            busy[one.worker] += one.seconds
             if one.payload:
                 times.append(WorkTimes.unpacked(one.payload))
-                of_calls[one.worker] = times[-1].slot_seconds.sum(dtype=np.float64)
+                of_calls[one.worker] += times[-1].slot_seconds.sum(dtype=np.float64)
         self._costs = self._costs.after(times)
         fields = {
             "version": report.version,

@@ -88,16 +88,17 @@ def choose_plan(
         )
     refuse_stream(df, owner)
     workers, seed = grouping.workers, grouping.seed
-    schemes = {
-        name: grouping_for(name, workers, seed=seed) for name in _candidates(grouping, whole_keys)
+    planners = {
+        name: planner
+        for name in _candidates(grouping, whole_keys)
+        if (planner := grouping_for(name, workers, seed=seed).planner()) is not None
     }
-    planners = {name: one for name, one in schemes.items() if isinstance(one, PlannedGrouping)}
     if how == "pass":
         # Each scheme has slots of its own, and rows are counted once: the first learns.
         name, planner = next(iter(planners.items()))
         choice, hashed = _from_counts(df, identity, name, planner, costs)
         return Learned(_or_hashing(grouping, choice, hashed, noise=0.0), ())
-    columns = likely if any(scheme.splits_keys for scheme in schemes.values()) else ()
+    columns = likely if any(one.splits_keys for one in planners.values()) else ()
     sample = take_sample(df, identity, sample_size(workers), seed, columns)
     choices = [_Choice(name, planned(one, sample.ids, costs)) for name, one in planners.items()]
     choice = min(choices, key=lambda each: each.plan.predicted_imbalance)

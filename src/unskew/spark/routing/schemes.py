@@ -3,7 +3,7 @@
 from typing import get_args
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.base import Grouping, SparkMode
+from unskew.groupings.base import Grouping, LearnedGrouping, SparkMode
 from unskew.groupings.planned import PlannedGrouping
 from unskew.groupings.registry import GROUPINGS, grouping_class, make_grouping
 from unskew.specs import split_spec
@@ -42,6 +42,8 @@ def grouping_for(
 ) -> Grouping:
     """Return the grouping that a name, a spec or an object stands for, if it places rows on Spark.
 
+    One that plans comes as a copy that takes its slots from the identities that Spark computes.
+
     Raises
     ------
     InvalidParameterError
@@ -69,6 +71,9 @@ def grouping_for(
     if grouping.workers != workers:
         raise InvalidParameterError(owner, "grouping", f"one for {workers} workers", grouping)
     _refuse_parameters(owner, grouping)
+    if grouping.chooses and isinstance(grouping, LearnedGrouping) and grouping.is_built:
+        expected = "one that has not been built: on Spark it learns from the rows themselves"
+        raise InvalidParameterError(owner, "grouping", expected, grouping)
     if isinstance(grouping, PlannedGrouping) and not grouping.chooses:
         return grouping.planner()
     return grouping

@@ -129,7 +129,7 @@ def map_with_stats(
 ) -> DataFrame:
     """Return what ``step`` makes of the partitions of ``df``, observed.
 
-    No job, pass or accumulator more: stats travel as one row a partition, which is taken out
+    No job, pass or accumulator more: stats travel as one row per partition, which is taken out
     again behind the observation.
 
     Parameters
@@ -141,8 +141,8 @@ def map_with_stats(
     schema
         What it gives; the result has this schema.
     report
-        Where the stats go: an Observation for a batch, a name for a stream. `observed_stats` reads
-        what arrives there.
+        Where the stats go: an Observation for a batch, a name for a stream. `read_stats` reads
+        what arrives there as the field `STATS_FIELD`.
     """
     name = unused_name("_stats", schema.fieldNames())
     noted = StructType([*schema.fields, StructField(name, from_arrow_type(STATS_TYPE), True)])
@@ -151,31 +151,20 @@ def map_with_stats(
     return mapped.observe(report, stats).where(sf.col(name).isNull()).drop(name)
 
 
-def read_stats(text: str | None) -> list[WorkerStats]:
-    """Return what the workers said, one entry a worker, in their order.
+def read_stats(text: str | None, workers: int) -> list[WorkerStats]:
+    """Return what the tasks of ``workers`` workers reported, one entry per task, in their order.
 
-    A task that Spark had to run again speaks twice; what it said last counts.
+    A task that Spark had to run again reports twice; its last report counts. Behind a union the
+    partitions have higher numbers, and several may be one worker's (see `partition_number`).
 
-    >>> read_stats('[{"worker": 1, "rows": 5, "seconds": 0.5, "payload": "aGk="}]')
+    >>> read_stats('[{"worker": 5, "rows": 5, "seconds": 0.5, "payload": "aGk="}]', 4)
     [WorkerStats(worker=1, rows=5, seconds=0.5, payload=b'hi')]
     """
-    said = {
-        one["worker"]: WorkerStats(
-            one["worker"], one["rows"], one["seconds"], _decoded(one.get("payload"))
-        )
-        for one in json.loads(text or "[]")
-    }
-    return [said[worker] for worker in sorted(said)]
-
-
-def observed_stats(row: Any) -> list[WorkerStats]:
-    """Return the stats in what Spark observed: the dict of an Observation or a row of a progress.
-
-    >>> observed_stats({"busy": "[]"})
-    []
-    """
-    # Through Connect a query's own list of progress has the values without their names.
-    return read_stats(row[STATS_FIELD] if STATS_FIELD in row else row["values"][0])
+    last = {one["worker"]: one for one in json.loads(text or "[]")}
+    return [
+        WorkerStats(place % workers, one["rows"], one["seconds"], _decoded(one.get("payload")))
+        for place, one in sorted(last.items())
+    ]
 
 
 def _decoded(payload: str | None) -> bytes | None:

@@ -123,7 +123,7 @@ def busy_counts(counts: EpochCounts, stats: Sequence[WorkerStats]) -> EpochCount
     loads = np.zeros(counts.loads.size)
     slots = np.zeros(counts.slot_loads.size)
     for worker, times in reported:
-        loads[worker] = times.slot_seconds.sum(dtype=np.float64)
+        loads[worker] += times.slot_seconds.sum(dtype=np.float64)
         slots += times.slot_seconds
     if not loads.any():
         return None

@@ -1,10 +1,10 @@
 """Bring what micro-batches report to the loop of their stream."""
 
+import itertools
 import logging
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
@@ -12,16 +12,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from unskew.events import Epoch
-from unskew.spark.stream.loop import Loop, Report
+from unskew.spark.stream.loop import Loop
 
 
-def look_up_once() -> None:
+def keep_class_lookups() -> None:
     """Keep the Java class that PySpark asks of which kind an exception is.
 
     PySpark reads a Java collection until that raises, and then compares what was raised with
-    fourteen kinds of exceptions. Each time it asks for ``py4j`` and ``py4j.reflection`` anew. These
-    are packages, so the JVM searches all jars in vain for classes of these names. The report of a
-    micro-batch to a listener in Python has six collections: over 160 searches of 280 jars.
+    fourteen kinds of exceptions. Each time it asks for ``py4j`` and ``py4j.reflection`` again.
+    These are packages, so the JVM searches all jars in vain for classes of these names. The report
+    of a micro-batch to a listener in Python has six collections: over 160 searches of 280 jars.
 
     What is found holds for the life of the JVM. On Spark Connect there is none in this process.
     """
@@ -34,37 +34,10 @@ def look_up_once() -> None:
     jvm.py4j = package
 
 
-WORK_SUFFIX = "-work"
-"""What the name of an observation of work steps has behind the name of its stream.
-
-Its one field, ``busy``, is what `Report` takes.
-"""
-
 _log = logging.getLogger("unskew.spark")
-_listeners: "WeakKeyDictionary[SparkSession, PlanListener]" = WeakKeyDictionary()
+_listeners: "WeakKeyDictionary[SparkSession, StreamListener]" = WeakKeyDictionary()
 _lock = threading.Lock()
-
-
-ReadReport: TypeAlias = Callable[[Any, str], Any]
-"""Makes what a loop takes out of Spark's progress and its name there; None if that is nothing."""
-
-
-def plan_report(progress: Any, name: str) -> Report | None:
-    """Return what a `PlanLoop` takes."""
-    row = progress.observedMetrics[name]
-    if not row["places"]:
-        return None
-    work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
-    return Report(
-        query=str(progress.id),
-        run=str(progress.runId),
-        batch=int(progress.batchId),
-        version=int(row["version"]),
-        places=str(row["places"]),
-        hot=str(row["hot"]),
-        keys=int(row["keys"]),
-        stats=work["busy"] if work else None,
-    )
+_numbers = itertools.count(1)
 
 
 class LoopEpoch(NamedTuple):
@@ -86,9 +59,14 @@ class Watcher(Protocol):
         """Take note that a run of a query has ended."""
 
 
-def follow(spark: SparkSession, name: str, loop: Loop[Any], read: ReadReport = plan_report) -> None:
-    """Give ``loop`` what ``read`` makes of all that queries of this session observe as ``name``."""
-    _listener_of(spark).loops[name] = loop, read
+def new_name() -> str:
+    """Return a name to observe under that no other stream of this process has."""
+    return f"unskew-{next(_numbers)}"
+
+
+def follow(spark: SparkSession, name: str, loop: Loop[Any]) -> None:
+    """Give ``loop`` all that queries of this session observe as ``name``."""
+    _listener_of(spark).loops[name] = loop
 
 
 def add_watcher(spark: SparkSession, watcher: Watcher) -> None:
@@ -103,24 +81,24 @@ def remove_watcher(spark: SparkSession, watcher: Watcher) -> None:
         watchers.remove(watcher)
 
 
-def _listener_of(spark: SparkSession) -> "PlanListener":
+def _listener_of(spark: SparkSession) -> "StreamListener":
     with _lock:
         listener = _listeners.get(spark)
         if listener is None:
-            look_up_once()
-            listener = _listeners[spark] = PlanListener()
+            keep_class_lookups()
+            listener = _listeners[spark] = StreamListener()
             spark.streams.addListener(listener)
         return listener
 
 
-class PlanListener(StreamingQueryListener):
+class StreamListener(StreamingQueryListener):
     """One per session: gives each report to the loop whose name it carries, and to watchers.
 
     Nothing that goes wrong here may reach Spark or the query: it is logged, once per loop.
     """
 
     def __init__(self) -> None:
-        self.loops: dict[str, tuple[Loop[Any], ReadReport]] = {}
+        self.loops: dict[str, Loop[Any]] = {}
         self.watchers: list[Watcher] = []
         self._failed: set[str] = set()
 
@@ -135,9 +113,9 @@ class PlanListener(StreamingQueryListener):
         progress = event.progress
         learned = []
         for name in set(self.loops).intersection(progress.observedMetrics):
-            loop, read = self.loops[name]
+            loop = self.loops[name]
             try:
-                report = read(progress, name)
+                report = loop.read(progress, name)
                 epoch = None if report is None else loop.take(report)
                 if epoch is not None:
                     learned.append(LoopEpoch(name, loop.folder, epoch))
@@ -148,7 +126,7 @@ class PlanListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: Any) -> None:
         """Let the loops of this run rest."""
-        for loop, _ in list(self.loops.values()):
+        for loop in list(self.loops.values()):
             loop.rest(str(event.runId))
         for watcher in list(self.watchers):
             watcher.on_end(str(event.runId))

@@ -6,8 +6,9 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from pyspark.sql import Column, SparkSession
 
@@ -18,7 +19,7 @@ from unskew.metrics import imbalance_percent
 from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.plans.saved import KeyPlan, PlanFileError, PlanStore, load_plan
 from unskew.spark.routing.expression import TABLES_TYPE, check_plan, live_tables
-from unskew.spark.steps.running import read_stats
+from unskew.spark.steps.running import STATS_FIELD, WorkerStats, read_stats
 from unskew.spark.stream.counters import (
     EpochCounts,
     busy_counts,
@@ -32,6 +33,9 @@ from unskew.spark.worker.cost_messages import NO_VERSION
 
 ROUTING_TYPE = f"version bigint, tables {TABLES_TYPE}"
 """The live file of a plan, as a Spark type."""
+
+WORK_SUFFIX = "-work"
+"""What the name of an observation of work steps has behind the name of its stream."""
 
 _log = logging.getLogger("unskew.spark")
 _Observed = TypeVar("_Observed")
@@ -51,6 +55,11 @@ class Report(NamedTuple):
     hot: str = ""
     keys: int = 0
     """Counters of a micro-batch that is placed by a plan, see `counters.read_counts`."""
+
+    @classmethod
+    def of(cls, progress: Any, **found: Any) -> Self:
+        """Return what was ``found`` in the progress of a query, and of which micro-batch it is."""
+        return cls(str(progress.id), str(progress.runId), int(progress.batchId), **found)
 
 
 class Loop(ABC, Generic[_Observed]):
@@ -73,6 +82,10 @@ class Loop(ABC, Generic[_Observed]):
         self._lock = threading.Lock()
         self._look_after_files()
         self._put_in_force()
+
+    @abstractmethod
+    def read(self, progress: Any, name: str) -> Report | None:
+        """Return what a query that observes as ``name`` reports; None if it had no rows."""
 
     @abstractmethod
     def _observed(self, report: Report) -> _Observed | None:
@@ -190,6 +203,21 @@ class PlanLoop(Loop[EpochCounts]):
         """The plan that micro-batches follow which start now."""
         return self._version
 
+    def read(self, progress: Any, name: str) -> Report | None:
+        """Return the counters of a micro-batch, and what its work steps measured."""
+        row = progress.observedMetrics[name]
+        if not row["places"]:
+            return None
+        work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
+        return Report.of(
+            progress,
+            version=int(row["version"]),
+            places=str(row["places"]),
+            hot=str(row["hot"]),
+            keys=int(row["keys"]),
+            stats=work[STATS_FIELD] if work else None,
+        )
+
     def routing_column(self, spark: SparkSession) -> Column:
         """Return the plan in force as a column of `ROUTING_TYPE` for a query."""
         return self._file.column(spark, ROUTING_TYPE)
@@ -218,7 +246,8 @@ class PlanLoop(Loop[EpochCounts]):
     def _learn(self, report: Report, observed: EpochCounts) -> tuple[dict[str, Any], bool]:
         self._runs.add(report.run)
         followed = self._plan if report.version == self._version else None
-        busy = busy_counts(observed, read_stats(report.stats)) if self.by_busy_time else None
+        stats = read_stats(report.stats, self.workers)
+        busy = busy_counts(observed, stats) if self.by_busy_time else None
         work = observed if busy is None else busy
         why = self._replan(report, observed, work, followed)
         fields = {
@@ -233,10 +262,16 @@ class PlanLoop(Loop[EpochCounts]):
             "next_version": self._version if why else None,
             "why": why,
             "replication": replication(followed, observed) if followed else None,
-            "busy_seconds": _busy_seconds(report.stats, self.workers),
+            "busy_seconds": None if report.stats is None else self._busy_seconds(stats),
             "imbalance_of": "rows" if work is observed else "busy_seconds",
         }
         return fields, why is not None
+
+    def _busy_seconds(self, stats: Sequence[WorkerStats]) -> tuple[float, ...]:
+        seconds = [0.0] * self.workers
+        for one in stats:
+            seconds[one.worker] += one.seconds
+        return tuple(seconds)
 
     def _replan(
         self, report: Report, counts: EpochCounts, work: EpochCounts, followed: Plan | None
@@ -322,17 +357,3 @@ class PlanLoop(Loop[EpochCounts]):
             else:
                 self._put_in_force()
         return damaged
-
-
-def _busy_seconds(text: str | None, workers: int) -> tuple[float, ...] | None:
-    """Return the seconds of each worker; a worker that ran twice was busy twice.
-
-    >>> _busy_seconds('[{"worker": 1, "rows": 7, "seconds": 0.5}]', 2)
-    (0.0, 0.5)
-    """
-    if text is None:
-        return None
-    seconds = [0.0] * workers
-    for one in json.loads(text):
-        seconds[one["worker"] % workers] += one["seconds"]
-    return tuple(seconds)

@@ -1,9 +1,8 @@
 """Place the rows of a stream by what is learned, and changed, while the query runs."""
 
-import itertools
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyspark.sql.functions as sf
@@ -20,10 +19,9 @@ from unskew.spark.routing.expression import slot_column, with_planned_worker
 from unskew.spark.routing.online import Router, routed_column
 from unskew.spark.routing.placing import check_spread_by
 from unskew.spark.session import warn_if_unchecked
-from unskew.spark.steps.running import STATS_FIELD
 from unskew.spark.stream.counters import hot_counts, place_column, place_counts
-from unskew.spark.stream.listener import WORK_SUFFIX, follow
-from unskew.spark.stream.loop import PlanLoop, Report
+from unskew.spark.stream.listener import follow, new_name
+from unskew.spark.stream.loop import WORK_SUFFIX, PlanLoop
 from unskew.spark.stream.planner import Planner
 from unskew.spark.worker.cost_messages import NO_VERSION
 from unskew.spark.worker.key_times import Timing
@@ -43,7 +41,6 @@ class PlacedStream(NamedTuple):
 
 _SEED = 1
 _FEWEST_KEYS, _MOST_KEYS_REPORTED = 64, 2048
-_numbers = itertools.count(1)
 
 
 def place_stream(
@@ -77,7 +74,7 @@ def place_stream(
         threshold=threshold,
         by_busy_time=by_busy_time,
     )
-    name = f"unskew-{next(_numbers)}"
+    name = new_name()
     placed = _observed_and_placed(df, by, position, loop, name)
     follow(df.sparkSession, name, loop)
     timing = Timing(placed.columns[-1], planner.n_slots, planner.n_hot) if by_busy_time else None
@@ -121,7 +118,7 @@ def _observed_and_placed(
 
 
 def _reported(loop: PlanLoop, *, key: str, place: str, version: str) -> list[Column]:
-    """Return what a micro-batch reports to the driver, as `listener.plan_report` reads it."""
+    """Return what a micro-batch reports to the driver, as `PlanLoop.read` takes it."""
     return [
         place_counts(place, loop.workers, loop.planner.n_slots).alias("places"),
         hot_counts(key, loop.planner.n_hot).alias("hot"),
@@ -151,7 +148,7 @@ def _weighed_stream(
     """
     workers = scheme.workers
     loop = WeighingLoop(owner, folder, _costs_target(by, key_types(df, by), workers), workers)
-    name = f"unskew-weights-{next(_numbers)}"
+    name = new_name()
     key, code = free_names(df, 2)
     warn_if_unchecked(df.sparkSession)
     coded = df.withColumn(key, identity(df, by)).withColumn(
@@ -161,7 +158,7 @@ def _weighed_stream(
     version = sf.expr(f"min({code} div {workers}) + {NO_VERSION}").alias("version")
     worker = (sf.col(code) % workers).cast("int")
     placed = coded.observe(name, version).repartitionById(workers, worker).drop(code)
-    follow(df.sparkSession, name, loop, read_weighed)
+    follow(df.sparkSession, name, loop)
     reported = max(_FEWEST_KEYS, _MOST_KEYS_REPORTED // workers)
     return PlacedStream(placed, f"{name}{WORK_SUFFIX}", Timing(key, N_SLOTS, reported))
 
@@ -194,16 +191,6 @@ def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFold
         return choose
 
     return routed_column(identity, start, "bigint")
-
-
-def read_weighed(progress: Any, name: str) -> Report | None:
-    """Return what a `WeighingLoop` takes out of the progress of a query; None if it had no rows."""
-    version = progress.observedMetrics[name]["version"]
-    work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
-    if version is None or work is None:
-        return None
-    query, run, batch = str(progress.id), str(progress.runId), int(progress.batchId)
-    return Report(query, run, batch, int(version), work[STATS_FIELD])
 
 
 def _costs_target(by: list[str], types: tuple[str, ...], workers: int) -> str:
