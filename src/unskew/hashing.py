@@ -2,7 +2,7 @@
 
 A key of any kind first becomes its *identity*, 64 bits (`identities`): an integer is its own
 identity, text and bytes are hashed to one. All routing works on identities; `mix` makes as many
-independent hash functions of them as there are seeds. Python's own ``hash`` is salted anew in
+independent hash functions of them as there are seeds. Python's own ``hash`` is salted differently in
 every process and never used.
 """
 
@@ -89,7 +89,7 @@ def identities(keys: Keys) -> Ids:
 
     Integers are their own identity (two's complement); text and bytes are hashed, and equal text
     has equal identity in whatever container it comes. What is read-only, as Arrow's memory is, is
-    copied: Numba compiles a loop anew for such arrays.
+    copied: Numba compiles a loop again for such arrays.
 
     Raises
     ------

@@ -231,7 +231,7 @@ def rooms_for(flowing: float, placed: ArrayLike, capacity: ArrayLike | None = No
 
 @compiled
 def pour_anew(pieces: Pieces, capacity: LoadArray, levels: LoadArray, rounds: int) -> None:
-    """Let every item share itself anew among its workers, as evenly as their levels allow.
+    """Let every item share itself again among its workers, as evenly as their levels allow.
 
     One after the other, until little changes or ``rounds`` have passed. ``pieces.loads`` and
     ``levels`` (what each worker has, over its capacity, pieces included) are changed. The largest

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.groupings.spreading import positions_of, spread_planned
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
-from unskew.groupings.split_tables import ROW_BITS, positions_of, split_table, spread_planned
+from unskew.groupings.split_tables import ROW_BITS, split_table
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import Ids
 from unskew.streams import zipf

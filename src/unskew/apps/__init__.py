@@ -1,1 +1,1 @@
-"""The papers' applications as pipelines on `unskew.spark`, each with its plain Spark job."""
+"""Example applications as pipelines on `unskew.spark`, each with its plain Spark job."""

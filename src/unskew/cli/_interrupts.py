@@ -1,7 +1,7 @@
 """Ctrl-C for all commands: take note of it, and stop where that is safe.
 
 A simulation stops at its next batch, never in the middle of a compiled loop; a run on Spark after
-the running micro-batch; the reproduction of papers after the unit that runs; a page at once.
+the running micro-batch; a long experiment after the unit that runs; a page at once.
 """
 
 import signal

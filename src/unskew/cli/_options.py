@@ -63,7 +63,7 @@ Epoch: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--epoch",
-        help="Rows after which a scheme that learns plans anew. Default: it plans once.",
+        help="Rows after which a scheme that learns plans again. Default: it plans once.",
         show_default=False,
         rich_help_panel=_RUN,
     ),

@@ -11,7 +11,7 @@ from unskew.dashboard.model import RunModel
 from unskew.events import Epoch
 
 MOST_WAITING = 64
-"""Messages that wait for a browser; a slower one loses the oldest and reads the state anew."""
+"""Messages that wait for a browser; a slower one loses the oldest and reads the state again."""
 
 MOST_SUBSCRIBERS = 32
 

@@ -164,7 +164,7 @@ def _plan_made(event: Epoch, step: int) -> dict[str, Any]:
 
 
 def _added(sums: list[Any], values: tuple[Any, ...]) -> list[Any]:
-    """Return the sums, place by place; they begin anew when the number of workers changes."""
+    """Return the sums, place by place; they begin again when the number of workers changes."""
     if len(sums) != len(values):
         return list(values)
     return [one + other for one, other in zip(sums, values, strict=True)]

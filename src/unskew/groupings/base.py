@@ -66,7 +66,7 @@ class Grouping(ABC):
     groups_keys: ClassVar[bool] = True
     """Whether it keeps the rows of a key together as far as it can, for work that goes by key."""
     drawback: ClassVar[str] = ""
-    """Why nobody should use it in earnest, in a few words; empty where it may be recommended."""
+    """Why it should not be recommended, in a few words; empty where it may be."""
     variants: ClassVar[Sequence[str]] = ()
     """Parameters, as in a spec, with which it is worth considering besides its defaults."""
     chooses: ClassVar[bool] = False

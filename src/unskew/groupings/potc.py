@@ -16,7 +16,7 @@ from unskew.hashing import Ids, derive_seeds, mix, to_range
 class TwoChoices(RememberingGrouping):
     """Send a new key to the less loaded of two candidates and remember it (PoTC).
 
-    One worker a key, so no merge; but each key needs an entry that all sources agree on, and a
+    One worker per key, so no merge; but each key needs an entry that all sources agree on, and a
     hot key still has one worker alone.
 
     Parameters

@@ -10,11 +10,9 @@ it by chance. All arithmetic is on whole numbers below 2⁶³.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unskew.groupings.base import Workers
-from unskew.groupings.plan import Plan, slots_of
-from unskew.hashing import Ids
+from unskew.groupings.plan import Plan
 
 ROW_BITS = 33
 """A row number is its source's number, times 2³³, plus the number of the row in its source."""
@@ -27,7 +25,7 @@ SOURCE_STEP = 1_779_033_703
 POSITION_MASK = (1 << 32) - 1
 
 _MOST_ENTRIES = 65_536
-_FEWEST_A_PIECE, _MOST_A_PIECE = 64, 512
+_FEWEST_PER_PIECE, _MOST_PER_PIECE = 64, 512
 
 
 class SplitTable(NamedTuple):
@@ -42,46 +40,23 @@ class SplitTable(NamedTuple):
     entries: NDArray[np.int32]
 
 
-def positions_of(row_numbers: ArrayLike) -> NDArray[np.int64]:
-    """Return where, in [0, 2³²), each row falls that is placed by its number.
-
-    Parameters
-    ----------
-    row_numbers
-        The number of each row in its source, plus 2³³ times the number of the source.
-
-    Examples
-    --------
-    Any run of rows of a source, also every n-th row alone, is spread evenly:
-
-    >>> quarters = positions_of(np.arange(0, 4000, 4)) >> 30
-    >>> bool(abs(np.bincount(quarters) - 250).max() <= 3)
-    True
-    """
-    numbers = np.asarray(row_numbers, np.int64)
-    rows = numbers & ROW_MASK
-    sources = (numbers >> ROW_BITS) & ROW_MASK
-    positions: NDArray[np.int64] = (rows * ROW_STEP + sources * SOURCE_STEP) & POSITION_MASK
-    return positions
-
-
 def split_table(plan: Plan) -> SplitTable:
     """Return the tables by which the rows of the hot keys of ``plan`` are spread.
 
-    Each piece gets entries in proportion to its planned load: 64 a piece on average at least, so
+    Each piece gets entries in proportion to its planned load: at least 64 per piece on average, so
     that what rounding takes from a piece is at most a 64th of the key's average piece. Equal
     pieces need only one entry each.
     """
     counts = np.diff(plan.pieces.starts)
     n_split = int(counts[counts > 1].sum())
-    a_piece = min(max(_MOST_ENTRIES // max(n_split, 1), _FEWEST_A_PIECE), _MOST_A_PIECE)
+    per_piece = min(max(_MOST_ENTRIES // max(n_split, 1), _FEWEST_PER_PIECE), _MOST_PER_PIECE)
     starts, sizes = np.empty(counts.size, np.int64), np.empty(counts.size, np.int64)
     places: dict[bytes, int] = {}
     parts: list[NDArray[np.int32]] = []
     length = 0
     for key, (first, count) in enumerate(zip(plan.pieces.starts, counts, strict=False)):
         loads = plan.pieces.loads[first : first + count]
-        size = int(count) * (1 if np.all(loads == loads[0]) else a_piece)
+        size = int(count) * (1 if np.all(loads == loads[0]) else per_piece)
         entries = np.repeat(plan.pieces.workers[first : first + count], _shares(loads, size))
         start = places.setdefault(entries.tobytes(), length)
         if start == length:
@@ -89,43 +64,6 @@ def split_table(plan: Plan) -> SplitTable:
             length += size
         starts[key], sizes[key] = start, size
     return SplitTable(starts, sizes, np.concatenate(parts) if parts else np.empty(0, np.int32))
-
-
-def spread_planned(ids: Ids, positions: NDArray[np.int64], plan: Plan) -> Workers:
-    """Return the worker of every row when the rows of split keys are spread by position.
-
-    Parameters
-    ----------
-    ids
-        The identity of each row's key.
-    positions
-        Where, in [0, 2³²), each row falls: `positions_of`, or the lower half of any good hash.
-    plan
-        Where the keys go.
-
-    Examples
-    --------
-    A key of half of all rows is cut over workers as the plan says:
-
-    >>> from unskew.groupings.wrap import Wrap
-    >>> ids = np.array([7, 1, 7, 2, 7, 3, 7, 4] * 100, np.uint64)
-    >>> plan = Wrap(4, seed=1).learn(ids).build().plan
-    >>> loads = np.bincount(spread_planned(ids, positions_of(np.arange(ids.size)), plan))
-    >>> int(loads.sum()), bool(abs(loads - plan.predicted_loads).max() <= 4)
-    (800, True)
-    """
-    out: Workers = plan.slot_workers[slots_of(ids, plan.slot_member, plan.slot_workers.size)]
-    if plan.hot_ids.size == 0:
-        return out
-    order = np.argsort(plan.hot_ids)
-    sorted_ids = plan.hot_ids[order]
-    at = np.minimum(np.searchsorted(sorted_ids, ids), sorted_ids.size - 1)
-    rows = np.flatnonzero(sorted_ids[at] == ids)
-    hot = order[at[rows]]
-    table = split_table(plan)
-    steps = (positions[rows] * table.sizes[hot]) >> 32
-    out[rows] = table.entries[table.starts[hot] + steps]
-    return out
 
 
 def _shares(loads: NDArray[np.float64], size: int) -> NDArray[np.int64]:

@@ -101,7 +101,7 @@ def simulate(
 
 
 class SimulationRun:
-    """One run: learn from the first rows, then route, measure and plan anew at each epoch.
+    """One run: learn from the first rows, then route, measure and plan again at each epoch.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class HashCells:
         return self._leaders[cells], cells, 0.5 * (self.loads[cells] + self._votes[cells])
 
     def fade(self, factor: float) -> None:
-        """Multiply loads by ``factor``; if that is below 1, count keys anew."""
+        """Multiply loads by ``factor``; if that is below 1, count keys again."""
         self.loads *= factor
         self._votes *= factor
         if factor < 1:

@@ -72,12 +72,12 @@ def diagnose(
         ``sample``: count rows and, roughly, keys, then look at a bounded sample. ``pass``: count
         every key exactly, which shuffles the distinct keys.
     rows
-        Size of the sample; 8,000 a worker and at least 200,000 by default.
+        Size of the sample; 8,000 per worker and at least 200,000 by default.
     time
         A column of numbers, dates or timestamps that tells when rows came, to see whether the hot
         keys change. Rows of a table have no order of their own, so drift is not known without it.
     cost_per_row
-        Milliseconds of work a row, to predict seconds.
+        Milliseconds of work per row, to predict seconds.
     seed
         Picks the sample and the hash functions of the prediction.
     name

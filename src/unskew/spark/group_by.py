@@ -79,7 +79,7 @@ def group_by(
     weight
         ``measured``: even out the time that workers are busy with the calls of `apply` or
         `apply_in_arrow`, where rows of some keys cost more than others; by default, rows. For
-        ``wrap``, ``distribution-aware``, ``popularity`` and ``partial-key``. In a batch, calls
+        schemes that take weights (``unskew groupings``). In a batch, calls
         for a sample of at most a twentieth of the rows are timed first, in a job that runs at
         once; its results are thrown away, so these rows are worked on twice. A stream needs
         ``plan_path`` and learns from what each micro-batch took.
@@ -131,18 +131,17 @@ class GroupedFrame:
         self._loads = loads
         self._measures = measures
 
-    def agg(self, *aggregates: Column) -> DataFrame:
+    def agg(self, *exprs: Column) -> DataFrame:
         """Return the key columns and one column per aggregate, computed by Spark alone.
 
         Each worker aggregates the rows that it got, then Spark merges by the real key: no Python
-        in the data path, and executors need nothing but Spark if the scheme is a table
-        (all but partial-key, d-choices, w-choices and dynamic-key).
+        in the data path, and executors need nothing but Spark if the scheme makes a plan.
 
         On a stream too, in every output mode that Spark has for such an aggregation.
 
         Parameters
         ----------
-        aggregates
+        exprs
             Aggregates of Spark's own (``pyspark.sql.functions``) or of `unskew.spark.aggregates`.
 
         Notes
@@ -151,15 +150,15 @@ class GroupedFrame:
         not suffer from skew; a plain ``groupBy`` is the better choice for those alone. What gains
         is heavy: large sketches, sets, expensive expressions under an aggregate.
         """
-        if not aggregates:
-            raise InvalidParameterError("agg", "aggregates", "at least one column", aggregates)
+        if not exprs:
+            raise InvalidParameterError("agg", "exprs", "at least one column", exprs)
         if self._measures:
             expected = "left out: the work is Spark's own, and no call is there to be timed"
             hint = "apply and apply_in_arrow measure what their functions take"
             raise InvalidParameterError("agg", "weight", expected, MEASURED, hint=hint)
         placed, watch = self._placed("agg")
         rows = placed.df if watch is None else watch.with_rows(placed.df, self._by)
-        return rows.groupBy(*self._keys()).agg(*aggregates)
+        return rows.groupBy(*self._keys()).agg(*exprs)
 
     def apply(self, aggregator: Aggregator, schema: StructType | pa.Schema | str) -> DataFrame:
         """Return the key columns and the row that ``aggregator`` makes of each key's rows.
@@ -204,16 +203,16 @@ class GroupedFrame:
         return applied(placed, aggregator, result)
 
     def apply_in_arrow(
-        self, function: GroupFunction, schema: StructType | pa.Schema | str
+        self, func: GroupFunction, schema: StructType | pa.Schema | str
     ) -> DataFrame:
-        """Return what ``function`` makes of each whole group, as ``groupBy.applyInArrow`` does.
+        """Return what ``func`` makes of each whole group, as ``groupBy.applyInArrow`` does.
 
         A key is never split: its rows are all brought to one worker, which sorts by key and calls
-        ``function`` group by group. Rows are shuffled once.
+        ``func`` group by group. Rows are shuffled once.
 
         Parameters
         ----------
-        function
+        func
             Takes the rows of a key (`pyarrow.Table`), or the key (a tuple of Arrow scalars) and
             the rows, and returns a `pyarrow.Table` with the columns of ``schema``, in any order.
             A group must fit into the memory of a worker.
@@ -229,16 +228,16 @@ class GroupedFrame:
         ``applyInArrow``; a worker holds all its rows of the micro-batch, since Spark sorts no
         stream. For results over all micro-batches use `apply`.
 
-        Whether ``function`` returns what ``schema`` says shows when it is called, in the run; it
+        Whether ``func`` returns what ``schema`` says shows when it is called, in the run; it
         is never called to find out.
         """
-        with_key = self._check_group_function("apply_in_arrow", function)
-        return self._applied_to_groups("apply_in_arrow", function, schema, with_key)
+        with_key = self._check_group_function("apply_in_arrow", func)
+        return self._applied_to_groups("apply_in_arrow", func, schema, with_key)
 
     def apply_in_pandas(
-        self, function: PandasFunction, schema: StructType | pa.Schema | str
+        self, func: PandasFunction, schema: StructType | pa.Schema | str
     ) -> DataFrame:
-        """Return what ``function`` makes of each whole group, as ``groupBy.applyInPandas`` does.
+        """Return what ``func`` makes of each whole group, as ``groupBy.applyInPandas`` does.
 
         As `apply_in_arrow`, for a function that takes the rows of a key as a pandas DataFrame, or
         the key (a tuple) and the rows, and returns a DataFrame with the columns of ``schema``, by
@@ -246,22 +245,22 @@ class GroupedFrame:
 
         Parameters
         ----------
-        function
+        func
             Works on one group, which must fit into the memory of a worker.
         schema
             Names and types of the result.
         """
-        with_key = self._check_group_function("apply_in_pandas", function)
+        with_key = self._check_group_function("apply_in_pandas", func)
         promised = arrow_schema(struct_type("apply_in_pandas", "schema", schema))
         timezone = self._df.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-        on_tables = on_arrow(function, self._by, promised, timezone, with_key=with_key)
+        on_tables = on_arrow(func, self._by, promised, timezone, with_key=with_key)
         return self._applied_to_groups("apply_in_pandas", on_tables, schema, with_key=False)
 
-    def _check_group_function(self, owner: str, function: Callable[..., object]) -> bool:
+    def _check_group_function(self, owner: str, func: Callable[..., object]) -> bool:
         """Return whether a function takes the key, too; raise if it or the scheme will not do."""
-        if not callable(function):
-            raise InvalidParameterError(owner, "function", "a function", function)
-        with_key = takes_key(owner, function)
+        if not callable(func):
+            raise InvalidParameterError(owner, "func", "a function", func)
+        with_key = takes_key(owner, func)
         self._refuse_splitting(owner)
         return with_key
 
@@ -380,7 +379,8 @@ class GroupedFrame:
         later = "" if self._plan_path is None else f", learned in {self._plan_path} while it runs"
         if self._scheme.chooses:
             merge, whole = (settled(self._scheme, whole_keys=one).name for one in (False, True))
-            return f"{merge!r} ({whole!r} for apply_in_arrow) if need be{later}"
+            of_groups = f"{whole!r} for apply_in_arrow and apply_in_pandas"
+            return f"{merge!r} ({of_groups}) where hashing is uneven{later}"
         return f"{self._scheme.name!r}{later}"
 
 

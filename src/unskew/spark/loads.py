@@ -95,7 +95,7 @@ class Loads:
                 "Loads", "plan_path", "left out to watch a batch job", str(self.plan_path)
             )
         if self._job is not None:
-            raise UnskewError("Loads: it watches a job already. Hint: make one Loads a result.")
+            raise UnskewError("Loads: it watches a job already. Hint: use one Loads per result.")
         self._job = JobWatch(workers, plan)
         return self._job
 

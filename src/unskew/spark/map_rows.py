@@ -37,7 +37,7 @@ Schema: TypeAlias = StructType | pa.Schema | str
 
 def map_rows(
     df: DataFrame,
-    function: RowFunction,
+    func: RowFunction,
     schema: Schema,
     *,
     cost_by: By,
@@ -49,9 +49,9 @@ def map_rows(
     loads: Loads | None = None,
     seed: int = 0,
 ) -> DataFrame:
-    """Return the rows that ``function`` makes of each row, the work spread by what rows cost.
+    """Return the rows that ``func`` makes of each row, the work spread by what rows cost.
 
-    The result has the same rows as a plain map, in any order. A batch first runs ``function`` on a
+    The result has the same rows as a plain map, in any order. A batch first runs ``func`` on a
     small sample of the rows, in this call, to learn what they cost; what it returns there is thrown
     away. Then rows of like cost are spread over the workers round-robin. A stream learns while it
     runs: each row of a micro-batch goes to the worker with the least work, as those before have
@@ -61,7 +61,7 @@ def map_rows(
     ----------
     df
         The rows: a batch or a stream.
-    function
+    func
         Takes a `pyspark.sql.Row` and returns one row (a Row, a dict or a tuple), a list or iterator
         of rows, or None for no row. Any row may be worked on anywhere, in any order.
     schema
@@ -102,7 +102,7 @@ def map_rows(
     --------
     ``map_rows(df, enrich, "id long, label string", cost_by="mention", workers=16)``
     """
-    mapped = _checked("map_rows", df, function, schema, cost_by, workers, row_timeout)
+    mapped = _checked("map_rows", df, func, schema, cost_by, workers, row_timeout)
     step = TimedRows(mapped.called, df.schema, mapped.promised)
     options = _Options(grouping, learn_rows, plan_path, loads, seed)
     return _map(mapped, step, df, options)
@@ -110,7 +110,7 @@ def map_rows(
 
 def map_batches(
     df: DataFrame,
-    function: BatchFunction,
+    func: BatchFunction,
     schema: Schema,
     *,
     cost_by: By,
@@ -123,7 +123,7 @@ def map_batches(
     loads: Loads | None = None,
     seed: int = 0,
 ) -> DataFrame:
-    """Return the rows that ``function`` makes of batches, the work spread by what rows cost.
+    """Return the rows that ``func`` makes of batches, the work spread by what rows cost.
 
     As `map_rows`, for a function that works on many rows at once. A worker sorts the rows that it
     got, so that most calls have rows of one ``cost_by``; the time of any other call is divided
@@ -133,7 +133,7 @@ def map_batches(
     ----------
     df, schema, cost_by, workers, grouping, learn_rows, plan_path, loads, seed
         As for `map_rows`.
-    function
+    func
         Takes a `pyarrow.RecordBatch` with the columns of ``df`` and returns a RecordBatch or Table
         with those of ``schema``, of any number of rows. What it returns may not depend on which
         rows come together.
@@ -147,7 +147,7 @@ def map_batches(
     --------
     ``map_batches(df, score, "id long, score double", cost_by=["model", "n_tokens"], workers=16)``
     """
-    mapped = _checked("map_batches", df, function, schema, cost_by, workers, row_timeout)
+    mapped = _checked("map_batches", df, func, schema, cost_by, workers, row_timeout)
     size = check_int("map_batches", "batch_rows", batch_rows, minimum=1)
     step = TimedBatches(mapped.called, arrow_schema(mapped.promised), size)
     options = _Options(grouping, learn_rows, plan_path, loads, seed)
@@ -166,21 +166,21 @@ class _Mapped(NamedTuple):
 def _checked(
     owner: str,
     df: DataFrame,
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     schema: Schema,
     cost_by: By,
     workers: int,
     row_timeout: float | None,
 ) -> _Mapped:
-    if not callable(function):
-        raise InvalidParameterError(owner, "function", "a function", function)
+    if not callable(func):
+        raise InvalidParameterError(owner, "func", "a function", func)
     promised = struct_type(owner, "schema", schema)
     workers = check_int(owner, "workers", workers, minimum=1)
     columns = check_by(df, cost_by, owner=owner, parameter="cost_by")
     if row_timeout is not None:
         row_timeout = check_real(owner, "row_timeout", row_timeout, above=0)
-    name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
-    return _Mapped(owner, UserFunction(function, name, columns, row_timeout), promised, workers)
+    name = getattr(func, "__qualname__", type(func).__name__).rpartition(".")[2]
+    return _Mapped(owner, UserFunction(func, name, columns, row_timeout), promised, workers)
 
 
 class _Options(NamedTuple):

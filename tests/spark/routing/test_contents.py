@@ -4,9 +4,10 @@ import numpy as np
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import SparkSession
+from tests.groupings.spreading import spread_planned
 
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
-from unskew.groupings.split_tables import POSITION_MASK, spread_planned
+from unskew.groupings.split_tables import POSITION_MASK
 from unskew.hashing import identities
 from unskew.scheduling import Pieces
 from unskew.spark.routing.contents import (

@@ -4,15 +4,16 @@ import numpy as np
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import SparkSession
+from tests.groupings.spreading import positions_of, spread_planned
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
-from unskew.groupings.split_tables import ROW_BITS, positions_of, spread_planned
+from unskew.groupings.split_tables import ROW_BITS
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.scheduling import Pieces
 from unskew.spark.routing.expression import number_position, round_robin_column, worker_column
-from unskew.spark.routing.placing import place
+from unskew.spark.routing.placing import by_plan
 
 # Identities where signs, halves and all bits matter.
 IDS = np.array([0, 1, -1, 42, (1 << 63) - 1, -(1 << 63), 1 << 32, -(1 << 32), 0x7FFFFFFF], np.int64)
@@ -73,7 +74,7 @@ def test_without_a_row_number_nothing_is_added_to_the_rows(
 ) -> None:
     df = spark.range(10).withColumn("other", sf.lit(1)).repartition(2)
     plan = random_plan(4, 8, 3, split=split, seed=1)
-    placed = place(df, sf.xxhash64("id"), plan, spread_by=["other"])
+    placed = by_plan(df, sf.xxhash64("id"), plan, ["other"]).placed(plan.workers)
     text = placed._jdf.queryExecution().executedPlan().toString().partition("REPARTITION_BY_NUM")[0]
     assert "monotonically" not in text
     assert "Project" not in text

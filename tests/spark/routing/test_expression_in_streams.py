@@ -5,10 +5,10 @@ import numpy as np
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.groupings.spreading import positions_of, spread_planned
 
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan
 from unskew.groupings.planned import PlannedGrouping
-from unskew.groupings.split_tables import positions_of, spread_planned
 from unskew.hashing import Ids, identities
 from unskew.scheduling import Pieces
 from unskew.spark.routing.expression import TABLES_TYPE, live_tables, with_planned_worker

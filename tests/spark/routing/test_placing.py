@@ -8,18 +8,19 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.groupings.spreading import positions_of, spread_planned
 
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
 from unskew.groupings.partial_key import PartialKey
 from unskew.groupings.registry import GROUPINGS
-from unskew.groupings.split_tables import POSITION_MASK, positions_of, spread_planned
+from unskew.groupings.split_tables import POSITION_MASK
 from unskew.groupings.wrap import Wrap
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
 from unskew.spark.balance import balance
 from unskew.spark.columns import identity
 from unskew.spark.routing.learning import learn_placing
-from unskew.spark.routing.placing import place
+from unskew.spark.routing.placing import by_plan
 from unskew.spark.routing.schemes import grouping_for, runnable
 from unskew.streams import zipf
 
@@ -78,7 +79,8 @@ def test_core_and_spark_agree_on_the_worker_of_every_row(
 ) -> None:
     key = identity(skewed, "user")
     plan = learn_placing(skewed, key, grouping_for(name, WORKERS), how=how).plan
-    placed = place(skewed, key, plan).select("row", sf.spark_partition_id().alias("worker"))
+    rows = by_plan(skewed, key, plan, ()).placed(plan.workers)
+    placed = rows.select("row", sf.spark_partition_id().alias("worker"))
     got = placed.toArrow().sort_by("row")["worker"].to_numpy()
     source = skewed.select("row", key.alias("id"), sf.monotonically_increasing_id().alias("number"))
     table = source.toArrow().sort_by("row")
@@ -95,7 +97,7 @@ def test_core_and_spark_spread_rows_by_content_alike(skewed: DataFrame, name: st
     # The amount is the same for all rows of a key, so it takes the number of the row as well.
     assert learned.spread_by == ("amount", "row")
     assert learned.plan.n_split_keys
-    placed = place(skewed, key, learned.plan, spread_by=learned.spread_by)
+    placed = by_plan(skewed, key, learned.plan, learned.spread_by).placed(WORKERS)
     got = placed.select("row", sf.spark_partition_id().alias("worker")).toArrow().sort_by("row")
     content = sf.xxhash64(key, "amount", "row")
     table = skewed.select("row", key.alias("id"), content.alias("content")).toArrow()

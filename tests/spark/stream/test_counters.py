@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.groupings.spreading import spread_planned
 
 from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
-from unskew.groupings.split_tables import spread_planned
 from unskew.hashing import Ids
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.steps.running import read_stats

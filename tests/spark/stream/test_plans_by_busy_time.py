@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.groupings.spreading import positions_of, spread_planned
 from tests.spark.measured_cases import stats_of, times_of
 
 from unskew.groupings.plan import HASHED_MEMBER, slots_of
-from unskew.groupings.split_tables import positions_of, spread_planned
 from unskew.metrics import imbalance_percent
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.stream.loop import PlanLoop, Report

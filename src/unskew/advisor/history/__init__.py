@@ -1,6 +1,6 @@
 """Read Spark event logs and find the stages that lost most time to uneven tasks.
 
-No Spark is needed: a log is a file of JSON lines. `losing` defines the time that is lost.
+No Spark is needed: a log is a file of JSON lines. `tasks.lost_time` defines the time that is lost.
 """
 
 from unskew.advisor.history.application import ApplicationReport

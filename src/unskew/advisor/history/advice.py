@@ -144,7 +144,7 @@ def _for_rows(finding: Finding) -> Advice:
     if work.reads_input:
         text = (
             "Its input is uneven, not its keys: some files, or parts of them that Spark does not "
-            "divide, have more rows. Write them anew in parts of one size, or spread the rows out "
+            "divide, have more rows. Rewrite them in parts of equal size, or repartition the rows "
             "before the work."
         )
         return Advice("rows", text, f"df.repartition({workers})")

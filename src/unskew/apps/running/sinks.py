@@ -78,7 +78,7 @@ class MemorySink(Sink):
 class ParquetSink(Sink):
     """Write the results of micro-batch N to ``FOLDER/GROUPING/batch=N``.
 
-    A micro-batch that is run again after a crash writes the same folder anew, so every result is
+    A micro-batch that is run again after a crash writes the same folder again, so every result is
     there once. Where results change, the last one of each key is in force.
     """
 

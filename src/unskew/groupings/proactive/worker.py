@@ -2,7 +2,7 @@
 
 A worker counts its first window of rows (``START``), takes a snapshot of the mean costs, and then
 compares after each further window (``STABILIZING``): little change sends the matrices off and
-starts anew, much change refreshes the snapshot. The steps are compiled: the closed loop of the
+starts again, much change refreshes the snapshot. The steps are compiled: the closed loop of the
 simulator and Spark's tasks take them one by one.
 """
 
@@ -104,7 +104,7 @@ def _end_window(state: WorkerState, worker: int, tolerance: float) -> bool:
 
 @compiled
 def take_report(state: WorkerState, worker: int, out: NDArray[np.float64]) -> int:
-    """Write the matrices to ``out``, start anew, and return the number of this report."""
+    """Write the matrices to ``out``, start again, and return the number of this report."""
     out[:] = state.cells[worker]
     state.cells[worker] = 0.0
     state.phases[worker] = _START

@@ -53,7 +53,7 @@ class Wrap(PlannedGrouping):
     slots
         Hash slots in which all keys that are not hot are placed together, at least 1.
     hot_keys
-        Counters for hot keys; 16 a worker and at least 4,096 by default.
+        Counters for hot keys; 16 per worker and at least 4,096 by default.
     decay
         What is left of the learned loads after each `build`, in [0, 1]: 1 never forgets, 0 plans
         from the last epoch alone.
@@ -66,7 +66,7 @@ class Wrap(PlannedGrouping):
         What a later plan leaves as it is, as a share of the mean load; chance always counts as
         tolerable.
     capacity
-        How much each worker can do, one number above 0 a worker: loads are planned in proportion.
+        How much each worker can do, one number above 0 per worker: loads are planned in proportion.
         All workers are alike by default.
     seed
         Picks the hash function of the slots.
@@ -93,7 +93,7 @@ class Wrap(PlannedGrouping):
     -----
     The largest keys (at most ``workers``) flow: they are laid end to end over the workers and cut
     wherever one ends. All others stay whole in their slots, which are placed by LPT. What slots
-    will bring is estimated from their rows and the number of their keys (`_shrinking`).
+    will bring is estimated from their rows and the number of their keys (`estimates`).
 
     Neighbouring workers share the key that was cut between them. A row of such a key goes to the
     least loaded of the key's workers by the source's own counts: load flows along the chain of

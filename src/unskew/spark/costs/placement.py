@@ -98,7 +98,7 @@ def _tops(costs: NDArray[np.float64], ratio: float, most: int) -> NDArray[np.flo
     return np.array(tops)
 
 
-_ENTRIES_A_WORKER, _MOST_ENTRIES = 256, 65_536
+_ENTRIES_PER_WORKER, _MOST_ENTRIES = 256, 65_536
 # How far apart sources, classes and rounds begin, as shares of all turns times 2³²: what stands
 # behind the point in the golden ratio, √2 and √3 repeats late, and not together.
 _SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134_277
@@ -145,7 +145,7 @@ def class_text(identity: str, matrices: Matrices, classes: CostClasses) -> str:
     Parameters
     ----------
     identity
-        The name of a column of what `keys.identity` returns.
+        The name of a column of what `columns.identity` returns.
     matrices, classes
         The matrices, and the classes of the costs in them.
 
@@ -192,7 +192,7 @@ def turns_of(speeds: NDArray[np.float64]) -> NDArray[np.int32]:
     workers = speeds.size
     if np.all(speeds == speeds[0]):
         return np.arange(workers, dtype=np.int32)
-    size = workers * max(min(_ENTRIES_A_WORKER, _MOST_ENTRIES // workers), 1)
+    size = workers * max(min(_ENTRIES_PER_WORKER, _MOST_ENTRIES // workers), 1)
     return one_by_one(np.ones(size), workers, capacity=1.0 / speeds)
 
 
@@ -200,7 +200,7 @@ def _number_text(name: str, n_classes: int) -> str:
     """Return the number of the row among those of its class and source, and of its source.
 
     Each mention of Spark's function counts by itself, and only those rows that come to it. There is
-    one for every class that there could be: for the same text Spark compiles nothing anew.
+    one for every class that there could be: for the same text Spark compiles nothing again.
     """
     count = "monotonically_increasing_id()"
     if n_classes == 1:
@@ -217,7 +217,7 @@ def _start(number: str, name: str, round_number: int, n_turns: int) -> str:
 
 
 def _lookup(values: NDArray[np.integer], at: str) -> str:
-    """Return what stands at a place, see `compiled_routing.element`."""
+    """Return what stands at a place, see `expression._element`."""
     return f"get(cast(split('{','.join(map(str, values.tolist()))}', ',') as array<int>), {at})"
 
 
@@ -231,7 +231,7 @@ def scheduled_worker(
     identity
         Of the columns that the cost depends on; a column of its own, as for `routed_column`.
     workers, matrices
-        As for `cost_control.CostControl`.
+        As for `costs.scheduler.CostControl`.
     source
         Where a task finds the schedule when it begins; rows go round-robin where there is none.
     """

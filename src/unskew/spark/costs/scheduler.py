@@ -113,7 +113,7 @@ _REQUEST_BYTES = _REPLY_BYTES = 16  # a number of an epoch and a number of secon
 
 
 class RoundReport(NamedTuple):
-    """What one round did, for people and dashboards; the lists have one entry a worker."""
+    """What one round did, for people and dashboards; the lists have one entry per worker."""
 
     round_number: int
     """The schedule by which its rows were routed, `NO_VERSION` where no task has found one."""
@@ -154,7 +154,7 @@ class CostControl:
     A report by which no estimate changes, within the tolerance of the matrices, is used and asks
     nobody: all workers begin a round together, so nobody's load is off because of it. (The paper
     starts an epoch after every report; with W workers, each of which reports in another round, that
-    would be 2 W messages a report.)
+    would be 2 W messages per report.)
 
     A speed other than 1 is believed when it shows in even and in odd rounds (`worker_speeds`).
     """

@@ -79,8 +79,8 @@ class CostLoop(Loop[list[WorkDone]]):
     owner
         Who is named in errors.
     folder
-        The folder of the query: schedules go there, and the record of micro-batches. What is there
-        is gone on with.
+        The folder of the query: schedules go there, and the record of micro-batches. The stream
+        goes on from what is there.
     target
         Whom the schedules are for, see `control_target`.
     workers, matrices
@@ -147,8 +147,8 @@ class WeighingLoop(Loop[list[WorkerStats]]):
     owner
         Who is named in errors.
     folder
-        The folder of the query: costs go there, and the record of micro-batches. What is there is
-        gone on with.
+        The folder of the query: costs go there, and the record of micro-batches. The stream goes on
+        from what is there.
     target
         Whom the costs are for, in words that fit a message.
     workers

@@ -1,4 +1,4 @@
-"""The live file: a plan, or costs, in force, which a running query reads anew in every micro-batch.
+"""The live file: a plan, or costs, in force, which a running query reads again in every micro-batch.
 
 It is a pair of files that are written alternately, so that whoever reads them always finds a whole
 one. A file holds the hash of its own content and a revision; a reader takes the newer of those that
@@ -112,7 +112,7 @@ class LiveFile:
     def belongs_to(self, owner: str, other: str) -> InvalidParameterError:
         """Return the error for a folder that belongs to another query."""
         expected = f"the folder of a query with {self.pair.target}"
-        hint = "each query needs a folder of its own; with another one it learns anew"
+        hint = "each query needs a folder of its own; with another one it learns again"
         return InvalidParameterError(owner, "plan_path", expected, other, hint=hint)
 
     def _write(self, lines: Sequence[str]) -> None:

@@ -130,7 +130,7 @@ class KeyPlan(Plan):
             raise InvalidParameterError(owner, "plan", f"one for {workers} workers", self.workers)
         if types is not None and self.types is not None and types != self.types:
             expected = f"one for keys of type {', '.join(types)}"
-            hint = f"it was learned for {', '.join(self.by)}; cast them, or learn anew"
+            hint = f"it was learned for {', '.join(self.by)}; cast them, or learn again"
             raise InvalidParameterError(owner, "plan", expected, ", ".join(self.types), hint=hint)
 
 
@@ -280,9 +280,9 @@ def _from_fields(found: dict[str, Any]) -> KeyPlan:
 def check_local_path(owner: str, parameter: str, path: str | Path) -> Path:
     """Return ``path``, or raise if it is a URI, which would become a strange local folder.
 
-    >>> check_local_path("save_plan", "path", "s3://bucket/plans")
+    >>> check_local_path("Plan.save", "path", "s3://bucket/plans")
     Traceback (most recent call last):
-    unskew.errors.InvalidParameterError: save_plan: path must be a local or mounted path, ...
+    unskew.errors.InvalidParameterError: Plan.save: path must be a local or mounted path, ...
     """
     if _URI.match(str(path)):
         hint = "mount the storage, and give the path under which all nodes see it"

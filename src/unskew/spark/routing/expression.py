@@ -1,7 +1,7 @@
 """Compile a plan to Catalyst expressions: no Python, and no library of ours, where the rows are.
 
 A plan becomes a few plain arrays (`tables_of`) in which a row is looked up. In a batch they stand
-in the query itself (`worker_column`); a stream reads them anew in every micro-batch, since its plan
+in the query itself (`worker_column`); a stream reads them again in every micro-batch, since its plan
 changes while the query runs (`with_planned_worker`).
 """
 
@@ -47,8 +47,8 @@ def worker_column(identity: Column, plan: Plan, *, position: Column | None = Non
     """Return the worker (int) of each row as ``plan`` says, in generated code.
 
     Where no key is split the worker depends on ``identity`` alone. The rows of a split key are
-    spread over its workers, in proportion to their planned loads, by ``position``: exactly as
-    `spread_planned` does it. It is evaluated for the rows of hot keys alone.
+    spread over its workers, in proportion to their planned loads, by ``position`` (see
+    `groupings.split_tables`), which is evaluated for the rows of hot keys alone.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def worker_column(identity: Column, plan: Plan, *, position: Column | None = Non
 
     code = lookup("codes", slot_column(identity, fine.slot_workers.size))
     # Hot keys first: only what the first condition has twice, as this one has the identity, does
-    # Spark compute once per row; after `code >= 0` it would hash the key anew at every mention.
+    # Spark compute once per row; after `code >= 0` it would hash the key again at every mention.
     worker: Any = sf
     for depth in range(int(_depths(fine).max())):
         entry = _entry(code, depth)
@@ -172,7 +172,7 @@ def live_tables(plan: Plan) -> dict[str, Any]:
 
 
 def number_position(row_number: Column) -> Column:
-    """Return where, in [0, 2³²), each row falls (bigint) by its number, as `positions_of` does.
+    """Return where, in [0, 2³²), each row falls (bigint) by its number.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from unskew.spark.worker.row_costs import RowWeights
 
 WAYS = ("sample", "pass")
 
-_FEWEST_ROWS, _ROWS_A_WORKER = 200_000, 8_000
+_FEWEST_ROWS, _ROWS_PER_WORKER = 200_000, 8_000
 _FINE_SLOTS = 65_536
 
 _Planned = TypeVar("_Planned", bound=PlannedGrouping)
@@ -189,7 +189,7 @@ def sample_size(workers: int) -> int:
     >>> sample_size(8), sample_size(100)
     (200000, 800000)
     """
-    return max(_FEWEST_ROWS, _ROWS_A_WORKER * workers)
+    return max(_FEWEST_ROWS, _ROWS_PER_WORKER * workers)
 
 
 def take_sample(

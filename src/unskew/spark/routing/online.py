@@ -26,7 +26,7 @@ def routed_column(identity: Column, start: Callable[[], Router], kind: str = "in
     Parameters
     ----------
     identity
-        A column of what `keys.identity` returns. It has to be a column of its own: where Python
+        A column of what `columns.identity` returns. It has to be a column of its own: where Python
         is given an expression over columns of Parquet files, Spark 4.2 and later turn all other
         columns of a row into Arrow form and back again, which costs as much as the shuffle.
     start

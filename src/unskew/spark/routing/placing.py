@@ -70,7 +70,7 @@ def route(
     rows = evaluated_late(df)
     if plan is not None:
         check_plan_for(owner, plan, df, names, workers)
-        return _by_plan(rows, key, plan, _columns_of(plan, df) if chosen is None else chosen)
+        return by_plan(rows, key, plan, _columns_of(plan, df) if chosen is None else chosen)
     scheme = grouping_for(grouping, workers, seed=seed, owner=owner)
     if scheme.spark == "round-robin":
         return _by_own_column(rows, _row_number(rows), partial(round_robin_column, workers))
@@ -80,15 +80,7 @@ def route(
     learned = choose_plan(
         df, key, scheme, owner=owner, how=learn, likely=likely, costs=costs, whole_keys=whole_keys
     )
-    return _by_plan(rows, key, learned.plan, learned.spread_by if chosen is None else chosen)
-
-
-def place(
-    df: DataFrame, identity: Column, plan: Plan, *, spread_by: Sequence[str] = ()
-) -> DataFrame:
-    """Return ``df`` with each row on the partition that ``plan`` says."""
-    routed = _by_plan(df, identity, plan, spread_by)
-    return routed.placed(plan.workers)
+    return by_plan(rows, key, learned.plan, learned.spread_by if chosen is None else chosen)
 
 
 def check_spread_by(df: DataFrame, spread_by: By | None, *, owner: str) -> list[str] | None:
@@ -98,7 +90,8 @@ def check_spread_by(df: DataFrame, spread_by: By | None, *, owner: str) -> list[
     return check_by(df, spread_by, owner=owner, parameter="spread_by")
 
 
-def _by_plan(df: DataFrame, identity: Column, plan: Plan, spread_by: Sequence[str]) -> Routed:
+def by_plan(df: DataFrame, identity: Column, plan: Plan, spread_by: Sequence[str]) -> Routed:
+    """Return where ``plan`` sends each row; rows of a split key by columns, or their number."""
     if plan.n_split_keys == 0:
         return Routed(df, worker_column(identity, plan), [], plan)
     if spread_by:

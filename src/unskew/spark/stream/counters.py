@@ -18,7 +18,7 @@ from unskew.spark.worker.key_times import WorkTimes
 MOST_SLOTS = 65_536
 """The most hash slots that are counted: each one is a number in the report."""
 
-_COUNTERS_A_HOT_KEY = 32
+_COUNTERS_PER_HOT_KEY = 32
 
 
 class EpochCounts(NamedTuple):
@@ -54,7 +54,7 @@ def place_counts(place: str, workers: int, n_slots: int) -> Column:
 
 def hot_counts(identity: str, n_hot: int) -> Column:
     """Return an aggregate that counts the rows of the ``n_hot`` most frequent keys, as text."""
-    return _frequent(identity, n_hot, _COUNTERS_A_HOT_KEY * n_hot)
+    return _frequent(identity, n_hot, _COUNTERS_PER_HOT_KEY * n_hot)
 
 
 def read_counts(places: str, hot: str, keys: int, *, workers: int, n_slots: int) -> EpochCounts:

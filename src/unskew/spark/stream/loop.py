@@ -130,9 +130,7 @@ class Loop(ABC, Generic[_Observed]):
         """Log and return the names of the files that were damaged since the last time."""
         damaged = self._file.damaged()
         for name in damaged:
-            _log.warning(
-                "%s was damaged. The stream goes on with what is known, written anew.", name
-            )
+            _log.warning("%s was damaged and has been written again; the stream goes on.", name)
         return damaged
 
     def _say_unseen(self) -> None:
@@ -152,7 +150,7 @@ class PlanLoop(Loop[EpochCounts]):
     Parameters
     ----------
     folder
-        Where the plans are kept; the last one there is gone on with.
+        Where the plans are kept; the stream goes on from the last one there.
     by
         The key columns.
     types
@@ -303,7 +301,7 @@ class PlanLoop(Loop[EpochCounts]):
         expected = candidate.predicted_imbalance + self._chance(self.planner.rows)
         if actual - expected <= self._threshold:
             return None
-        return f"imbalance {actual:.1f} %, of the new plan at most {expected:.1f} % is expected"
+        return f"imbalance is {actual:.1f} %, a new plan should reach {expected:.1f} %"
 
     def _is_surprised(self, plan: Plan, actual: float, rows: float) -> bool:
         """Whether a plan did worse than chance explains: what it was learned from is over."""

@@ -61,7 +61,7 @@ class Planner:
         """
         if (
             self._learner is None or self._teachable.decay == 0.0
-        ):  # what would never forget starts anew
+        ):  # what would never forget starts again
             self._learner = self._teachable.for_source(0, 1)
         self.rows = self._teachable.decay * self.rows + float(counts.loads.sum())
         if present is not None:

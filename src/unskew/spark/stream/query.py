@@ -87,7 +87,7 @@ def _position(df: DataFrame, by: list[str], chosen: list[str] | None) -> Column:
     if columns:
         return content_position(identity(df, by), columns)
     warn_if_unchecked(df.sparkSession)
-    # Spark gives every micro-batch another seed and compiles all code around it anew.
+    # Spark gives every micro-batch another seed and compiles all code around it again.
     return sf.floor(sf.rand(_SEED) * sf.lit(float(1 << 32)))
 
 

@@ -231,7 +231,7 @@ class RowRouter:
     Parameters
     ----------
     workers, matrices
-        As for `cost_control.CostControl`.
+        As for `costs.scheduler.CostControl`.
     schedule
         What the driver knows; None for nothing.
     source

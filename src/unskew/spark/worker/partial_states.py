@@ -34,7 +34,7 @@ def work_step(
     """Return the function that makes a partial state of every key of a partition.
 
     It gives rows of the key columns and the state. A key may come out more than once: when there
-    are more than ``most_states`` keys, what there is goes out and memory starts anew. With
+    are more than ``most_states`` keys, what there is goes out and memory starts again. With
     ``timing`` its payload tells what the calls took.
     """
 

@@ -139,11 +139,11 @@ class RowCosts(NamedTuple):
         return RowWeights(self.ids, *(np.maximum(one / mean, LOWEST) for one in (by_key, by_slot)))
 
     def to_bytes(self) -> bytes:
-        """Return the bytes that `pooled_from` reads."""
+        """Return the bytes that `row_costs_from` reads."""
         return pack({name: np.asarray(value) for name, value in self._asdict().items()})
 
 
-def pooled_from(data: bytes, n_slots: int) -> RowCosts:
+def row_costs_from(data: bytes, n_slots: int) -> RowCosts:
     """Return what `RowCosts.to_bytes` was made of, or raise `DamagedMessageError`."""
     arrays: dict[str, Any] = unpack(data)
     try:
@@ -163,7 +163,7 @@ def as_line(pooled: RowCosts) -> str:
 def from_lines(lines: Sequence[str] | None, n_slots: int) -> RowCosts | None:
     """Return what was learned, out of the lines of a file; None where they are not of this kind."""
     try:
-        return None if not lines else pooled_from(b64decode(lines[0]), n_slots)
+        return None if not lines else row_costs_from(b64decode(lines[0]), n_slots)
     except (DamagedMessageError, ValueError):
         return None
 

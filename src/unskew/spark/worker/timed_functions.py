@@ -40,7 +40,7 @@ class UserFunction(NamedTuple):
     def failed(self, rows: pa.RecordBatch, error: Exception | RowTimeout) -> Exception:
         """Return the error to raise; ``rows`` begins with the row in question."""
         if isinstance(error, RowTimeout):
-            error = TimeoutError(f"it took longer than row_timeout={self.row_timeout:g} s a row")
+            error = TimeoutError(f"it took longer than row_timeout={self.row_timeout:g} s per row")
         return failure(self.name, "the call", "worker", rows.select(list(self.cost_by)), error)
 
 
