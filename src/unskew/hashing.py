@@ -2,8 +2,8 @@
 
 A key of any kind first becomes its *identity*, 64 bits (`identities`): an integer is its own
 identity, text and bytes are hashed to one. All routing works on identities; `mix` makes as many
-independent hash functions of them as there are seeds. Python's own ``hash`` is salted differently in
-every process and never used.
+independent hash functions of them as there are seeds. Python's own ``hash`` is salted
+differently in every process and never used.
 """
 
 from collections.abc import Iterable

@@ -16,11 +16,12 @@ from unskew._validation import check_real
 from unskew.groupings.registry import grouping_class
 from unskew.spark.columns import By, identity, quoted, unused_name
 from unskew.spark.routing.choosing import AUTO
+from unskew.spark.stream.counters import distinct, frequent, worker_counts
 from unskew.specs import split_spec
 
 _HOTTEST = 5
 _BETWEEN = "\x00"  # between the identity of a key and how it is spelled
-_SKETCH_SIZE = 14  # 2^14 registers: distinct keys are counted to some 1 %
+_PRECISION = 14  # distinct keys are counted within about 1 %
 
 
 def delayed(df: DataFrame, seconds: float) -> DataFrame:
@@ -165,8 +166,8 @@ def observed(placed: DataFrame, by: By, workers: int, name: str) -> DataFrame:
 
     def counts(place: Column, spelled: Column) -> list[Column]:
         return [
-            _most(place, workers, 2 * workers + 64).alias("loads"),
-            _most(spelled, _HOTTEST, 1024).alias("hottest"),
+            worker_counts(place, workers).alias("loads"),
+            sf.to_json(frequent(spelled, _HOTTEST, 1024)).alias("hottest"),
         ]
 
     return _observed(placed, by, name, counts)
@@ -214,8 +215,8 @@ def _observed(
     parts = [sf.coalesce(sf.col(quoted(one)).cast("string"), sf.lit("null")) for one in columns]
     spelled = sf.concat(key.cast("string"), sf.lit(_BETWEEN), sf.concat_ws(" ", *parts))
     keys = [
-        _distinct(key).alias("keys"),
-        _distinct(sf.xxhash64(key, place)).alias("pieces"),
+        distinct(key, _PRECISION).alias("keys"),
+        distinct(sf.xxhash64(key, place), _PRECISION).alias("pieces"),
     ]
     numbered = df.withColumn(place, sf.spark_partition_id())
     return numbered.observe(name, *counts(sf.col(place), spelled), *keys).drop(place)
@@ -224,11 +225,3 @@ def _observed(
 def _read_hot(one: Mapping[str, Any]) -> HotKeyRows:
     identity, _, key = one["item"].partition(_BETWEEN)
     return HotKeyRows(key, one["count"], int(identity))
-
-
-def _most(column: Column, wanted: int, room: int) -> Column:
-    return sf.to_json(sf.call_function("approx_top_k", column, sf.lit(wanted), sf.lit(room)))
-
-
-def _distinct(column: Column) -> Column:
-    return sf.hll_sketch_estimate(sf.hll_sketch_agg(column, sf.lit(_SKETCH_SIZE)))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyspark.sql.functions as sf
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 
 from unskew._validation import check_real
 from unskew.errors import InvalidParameterError, UnskewError
@@ -19,6 +19,7 @@ from unskew.metrics import imbalance_percent
 from unskew.spark.columns import By, identity, unused_name
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.steps.running import STATS_FIELD, read_stats
+from unskew.spark.stream.counters import distinct, worker_counts
 
 LOADS_SCHEMA = pa.schema(
     [
@@ -175,7 +176,7 @@ def predicted_shares(plan: Plan | None) -> list[float] | None:
     return shares
 
 
-_SKETCH_SIZE = 12  # 2^12 registers: distinct keys are counted to some 2 %
+_PRECISION = 12  # distinct keys are counted within about 2 %
 
 Details: TypeAlias = Callable[[str], Mapping[str, Any]]
 
@@ -266,11 +267,11 @@ class JobWatch:
         placed = df.withColumn(place, sf.spark_partition_id())
         key = identity(df, by)
         counts = [
-            _distinct(key).alias("keys"),
-            _distinct(sf.xxhash64(key, place)).alias("pieces"),
+            distinct(key, _PRECISION).alias("keys"),
+            distinct(sf.xxhash64(key, place), _PRECISION).alias("pieces"),
         ]
         if rows:
-            counts.append(_rows_of_places(place, self.workers).alias("rows"))
+            counts.append(worker_counts(sf.col(place), self.workers).alias("rows"))
         return placed.observe(self._observation(), *counts).drop(place)
 
     def _loads(self, found: dict[str, Any]) -> tuple[list[int], tuple[float, ...] | None]:
@@ -323,17 +324,6 @@ def _answer(observation: Observation) -> dict[str, Any]:
             raise
         return {"rows": None}
     return answer
-
-
-def _distinct(column: Column) -> Column:
-    # approx_count_distinct would be a row of hundreds of columns, for which Spark makes code.
-    return sf.hll_sketch_estimate(sf.hll_sketch_agg(column, sf.lit(_SKETCH_SIZE)))
-
-
-def _rows_of_places(place: str, workers: int) -> Column:
-    # Spark's summary of frequent items counts exactly as long as all fit into it.
-    room = sf.lit(2 * workers + 64)
-    return sf.to_json(sf.call_function("approx_top_k", sf.col(place), sf.lit(workers), room))
 
 
 def _replication(found: dict[str, Any]) -> float | None:

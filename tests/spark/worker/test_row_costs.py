@@ -15,7 +15,7 @@ from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.worker import row_costs
 from unskew.spark.worker.cost_messages import DamagedMessageError, pack
 from unskew.spark.worker.key_times import WorkTimes
-from unskew.spark.worker.row_costs import RowCosts, WeightsFolder, pooled_from
+from unskew.spark.worker.row_costs import RowCosts, WeightsFolder, row_costs_from
 
 SLOTS = 4
 Rows: TypeAlias = list[tuple[int, float]]
@@ -106,7 +106,7 @@ def same(one: RowCosts, other: RowCosts) -> bool:
 @given(BATCHES, st.integers(0, 10_000))
 def test_tasks_read_what_the_driver_wrote_or_nothing(batches: list[Rows], at: int) -> None:
     known = pooled(batches)
-    assert same(pooled_from(known.to_bytes(), SLOTS), known)
+    assert same(row_costs_from(known.to_bytes(), SLOTS), known)
     with TemporaryDirectory() as name:
         file = LiveFile(Path(name), "costs", "these keys")
         source = WeightsFolder(file.pair, SLOTS)
@@ -124,9 +124,9 @@ def test_tasks_read_what_the_driver_wrote_or_nothing(batches: list[Rows], at: in
 def test_bytes_of_another_kind_or_of_other_slots_are_refused() -> None:
     for data in (b"", b"x", pack({"version": np.array(1)}), pooled([]).to_bytes()[:-1]):
         with pytest.raises(DamagedMessageError):
-            pooled_from(data, SLOTS)
+            row_costs_from(data, SLOTS)
     with pytest.raises(DamagedMessageError, match="5 slots"):
-        pooled_from(pooled([]).to_bytes(), SLOTS + 1)
+        row_costs_from(pooled([]).to_bytes(), SLOTS + 1)
 
 
 def test_a_file_is_small_however_many_keys_there_are() -> None:

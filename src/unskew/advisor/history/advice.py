@@ -6,7 +6,8 @@ from unskew.advisor.history.plans import StageWork
 
 # Stages that lose less of their own time are even enough: placing rows costs a few percent too.
 _WORTH_IT = 0.1
-# Nobody changes a job to win less of its time.
+# Nobody changes a job to win less of the whole application's time: a job has many stages, so this
+# is less than `auto.WORTHWHILE`, which is about the stage whose rows are placed.
 _WORTH_A_CHANGE = 0.02
 
 _GROUPS = frozenset({"FlatMapGroupsInArrow", "FlatMapGroupsInPandas"})

@@ -29,7 +29,7 @@ class StageReport:
     even_seconds
         What the stage would have lasted with tasks of equal length.
     lost_seconds
-        What all of them lasted beyond that because their tasks were uneven; `tasks.lost_time` defines it.
+        What all of them lasted beyond that because their tasks were uneven; see `tasks.lost_time`.
     task_seconds, records, shuffle_bytes
         Largest and middle of the tasks: time, rows read, bytes read from a shuffle.
     keys

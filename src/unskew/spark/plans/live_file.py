@@ -1,4 +1,4 @@
-"""The live file: a plan, or costs, in force, which a running query reads again in every micro-batch.
+"""The live file: a plan, or costs, in force, which a query reads in every micro-batch.
 
 It is a pair of files that are written alternately, so that whoever reads them always finds a whole
 one. A file holds the hash of its own content and a revision; a reader takes the newer of those that

@@ -1,8 +1,8 @@
 """Compile a plan to Catalyst expressions: no Python, and no library of ours, where the rows are.
 
 A plan becomes a few plain arrays (`tables_of`) in which a row is looked up. In a batch they stand
-in the query itself (`worker_column`); a stream reads them again in every micro-batch, since its plan
-changes while the query runs (`with_planned_worker`).
+in the query itself (`worker_column`); a stream reads them again in every micro-batch, since its
+plan changes while the query runs (`with_planned_worker`).
 """
 
 from collections.abc import Callable

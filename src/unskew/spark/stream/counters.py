@@ -46,15 +46,15 @@ def place_counts(place: str, workers: int, n_slots: int) -> Column:
     """Return an aggregate that counts the rows of every place, as text.
 
     A slot is on one worker, but for its hot keys: those are few, so there are few more places
-    than slots. Spark's summary of frequent items counts exactly as long as all fit into it.
+    than slots, and all are counted exactly.
     """
     room = n_slots + 8 * workers + 64
-    return _frequent(place, room, 2 * room)
+    return _joined(frequent(sf.col(place), room, 2 * room))
 
 
 def hot_counts(identity: str, n_hot: int) -> Column:
     """Return an aggregate that counts the rows of the ``n_hot`` most frequent keys, as text."""
-    return _frequent(identity, n_hot, _COUNTERS_PER_HOT_KEY * n_hot)
+    return _joined(frequent(sf.col(identity), n_hot, _COUNTERS_PER_HOT_KEY * n_hot))
 
 
 def read_counts(places: str, hot: str, keys: int, *, workers: int, n_slots: int) -> EpochCounts:
@@ -81,9 +81,29 @@ def read_hot(hot: str) -> tuple[Ids, NDArray[np.float64]]:
     return np.ascontiguousarray(ids).view(np.uint64), rows.astype(np.float64)
 
 
-def _frequent(column: str, wanted: int, counters: int) -> Column:
-    found = sf.call_function("approx_top_k", sf.col(column), sf.lit(wanted), sf.lit(counters))
-    # One text is one value to hand over, where an array would be many.
+def frequent(column: Column, wanted: int, counters: int) -> Column:
+    """Return an aggregate that counts the ``wanted`` most frequent values of a column.
+
+    Spark's summary of frequent items counts exactly as long as all fit into its ``counters``.
+    """
+    return sf.call_function("approx_top_k", column, sf.lit(wanted), sf.lit(counters))
+
+
+def worker_counts(worker: Column, workers: int) -> Column:
+    """Return an aggregate that counts the rows of each worker, as JSON."""
+    return sf.to_json(frequent(worker, workers, 2 * workers + 64))
+
+
+def distinct(column: Column, precision: int) -> Column:
+    """Return an aggregate that estimates how many values a column has: 2^precision registers.
+
+    ``approx_count_distinct`` would be a row of hundreds of columns, for which Spark makes code.
+    """
+    return sf.hll_sketch_estimate(sf.hll_sketch_agg(column, sf.lit(precision)))
+
+
+def _joined(found: Column) -> Column:
+    """Return counts as one text: one value to hand over, where an array would be many."""
     return sf.array_join(
         sf.transform(found, lambda one: sf.concat_ws(":", one["item"], one["count"])), ","
     )
