@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from unskew.streams import with_costs as with_costs
     from unskew.streams import zipf as zipf
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Public names load when they are first asked for: `unskew --help` need not wait for Numba.
 _MODULES = {

@@ -13,6 +13,7 @@ from unskew.advisor.drawing import MOST_ROWS, draw_stream
 from unskew.advisor.profile import KeyProfile
 from unskew.groupings.base import Grouping, LearnedGrouping
 from unskew.groupings.key import KeyGrouping
+from unskew.groupings.planned import sample_size
 from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.simulator.loads import simulate
 from unskew.simulator.queueing import simulate_queue
@@ -31,13 +32,8 @@ WORKS = {
 FLOOR_PERCENT = 1.0
 """Below this λ is chance: a prediction then says "even", not a figure to compare."""
 
-LEARNED_ROWS = 200_000
-"""Rows of the sample that a batch learns from, at least; as many as `unskew.spark` takes."""
-LEARNED_ROWS_PER_WORKER = 8_000
-
 PLAIN = KeyGrouping.name
 """Plain hashing by key: what Spark does by itself."""
-
 
 SPLITS_KEYS = "splits keys"
 """The drawback of a scheme for work that needs all rows of a key together."""
@@ -224,8 +220,7 @@ def _with_plan(scheme: Grouping, stream: InMemoryStream, seed: int) -> Grouping:
     if not isinstance(scheme, LearnedGrouping) or scheme.is_built:
         return scheme
     chance = np.random.default_rng(seed)
-    size = max(LEARNED_ROWS, LEARNED_ROWS_PER_WORKER * scheme.workers)
-    rows = chance.permutation(stream.rows)[:size]
+    rows = chance.permutation(stream.rows)[: sample_size(scheme.workers)]
     weights = None if stream.costs is None else stream.costs[rows]
     return copy.deepcopy(scheme).learn(stream.keys[rows], weights=weights).build()
 

@@ -23,6 +23,8 @@ COSTS = {"media": 25, "politician": 5, "other": 1}
 _TENTHS = ("media", *["politician"] * 3, *["other"] * 6)
 _RESULT = "id bigint, mention string, kind string, known_since int"
 
+_NAMES = ["id", "mention", "kind", "known_since"]
+
 
 class Enrich(Application):
     """Look up whom each tweet mentions: dear for media, cheaper for politicians and others [1]_.
@@ -103,7 +105,6 @@ class Enrich(Application):
         return observed(enriched, self.key, placing.workers, placing.observe_as)
 
 
-_NAMES = ["id", "mention", "kind", "known_since"]
 _TYPES = [pa.int64(), pa.string(), pa.string(), pa.int32()]
 
 

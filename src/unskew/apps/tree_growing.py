@@ -14,6 +14,9 @@ from unskew.apps.placing import Placing
 
 _Floats = NDArray[np.float64]
 
+_LEAST_GAIN = 1e-4
+"""By how much a split must lower the Gini impurity, weighted by the rows of the leaf."""
+
 
 class Histogram(NamedTuple):
     """Bins of a histogram that was made with room for ``capacity`` of them [1]_.
@@ -108,8 +111,6 @@ class Histogram(NamedTuple):
 
 _Counts = NDArray[np.float64]
 _ByLabel = dict[str, Histogram]
-_LEAST_GAIN = 1e-4
-"""By how much a split must lower the Gini impurity, weighted by the rows of the leaf."""
 
 
 class TreeGrower:

@@ -15,6 +15,7 @@ from unskew.reports.measurement import Measurement
 from unskew.simulator.loads import Progress, simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.simulator.sources import FEEDS
+from unskew.specs import parse_whole
 from unskew.streams.base import Batch, DerivedStream, Stream
 
 Factors = list[float] | list[tuple[int, list[float]]]
@@ -22,6 +23,8 @@ Factors = list[float] | list[tuple[int, list[float]]]
 MOST_WORKERS = 1_000_000
 """Beyond, a simulation would take all memory before it could say so."""
 _ROWS_TO_COMPILE_WITH = 1 << 20  # enough for a scheme to reach every loop it has
+
+_COSTS = "add costs=64 to a drawn stream, or &cost=COLUMN to a file"
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,6 @@ class SimulationSettings:
         return replace(self, learn=share)
 
 
-_COSTS = "add costs=64 to a drawn stream, or &cost=COLUMN to a file"
-
-
 def parse_speeds(text: str | None) -> Factors | None:
     """Read factors, one per worker, or phases of them.
 
@@ -98,7 +98,10 @@ def parse_speeds(text: str | None) -> Factors | None:
         if ":" not in text:
             return _numbers(text)
         phases = [phase.split(":") for phase in text.split(";")]
-        return [(int(first), _numbers(factors)) for first, factors in phases]
+        return [
+            (parse_whole("unskew", "--speeds", first), _numbers(factors))
+            for first, factors in phases
+        ]
     except ValueError:
         expected = "factors such as 1.1,1,0.9 or phases such as '0:1.1,1,0.9;75000:0.9,1,1.1'"
         raise InvalidParameterError("unskew", "--speeds", expected, text) from None

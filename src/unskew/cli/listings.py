@@ -8,6 +8,9 @@ import typer
 
 from unskew.cli._options import Json
 
+_ANY_WORKERS = 10
+"""Whether keys are split is known only of an object: parameters may decide it."""
+
 
 def groupings(json: Json = False) -> None:
     """List every grouping: its paper, whether it splits keys, its parameters and defaults.
@@ -36,10 +39,6 @@ def groupings(json: Json = False) -> None:
         typer.echo(writer.dumps({"groupings": listed}))
     else:
         _print_groupings(listed)
-
-
-_ANY_WORKERS = 10
-"""Whether keys are split is known only of an object: parameters may decide it."""
 
 
 def _summary(scheme: type) -> str:

@@ -38,6 +38,8 @@ _GAUGES = {
 }
 _QUANTILES = ("0.5", "0.95", "0.99")
 
+_WORKER = ["grouping", "worker"]
+
 
 class FeedCollector(Collector):
     """Make metrics of what a feed shows, when they are asked for.
@@ -70,9 +72,6 @@ class FeedCollector(Collector):
             "Events that the dashboard dropped, and messages that browsers were too slow for.",
             value=dropped,
         )
-
-
-_WORKER = ["grouping", "worker"]
 
 
 def metrics_text(feed: Feed) -> bytes:

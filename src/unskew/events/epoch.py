@@ -15,6 +15,12 @@ _MOST_INT, _MOST_REAL = (1 << 63) - 1, 1e15  # sums of them stay finite, whoever
 MOST_KEY_CHARACTERS = 200
 """A key's text is cut to this: a record is for eyes, and a key may be a megabyte long."""
 
+_OPTIONAL_INTS = (
+    "split_keys", "version", "next_version", "messages", "message_bytes", "stats_rows",
+    "stats_bytes",
+)  # fmt: skip
+_OPTIONAL_REALS = ("started", "seconds", "planning_seconds", "predicted_imbalance", "replication")
+
 
 @dataclass(frozen=True)
 class HotKey:
@@ -167,13 +173,6 @@ class Epoch:
     def rows_per_second(self) -> float | None:
         """Rows over the time that the micro-batch took; None where that is not known."""
         return self.rows / self.seconds if self.seconds else None
-
-
-_OPTIONAL_INTS = (
-    "split_keys", "version", "next_version", "messages", "message_bytes", "stats_rows",
-    "stats_bytes",
-)  # fmt: skip
-_OPTIONAL_REALS = ("started", "seconds", "planning_seconds", "predicted_imbalance", "replication")
 
 
 def line_of(epoch: Epoch) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unskew._compiled import compiled, inlined
+from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Weights, Workers
 from unskew.hashing import Ids, mix, universal
 from unskew.scheduling import LoadArray, Pieces
@@ -128,6 +129,18 @@ def hashing_plan(workers: int, slot_member: Ids, n_slots: int) -> Plan:
         pieces=Pieces(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)),
         predicted_loads=np.zeros(workers),
     )
+
+
+def check_plan(owner: str, plan: Plan) -> None:
+    """Raise, in the name of ``owner``, if a plan is for other identities than Spark computes."""
+    if not np.array_equal(plan.slot_member, HASHED_MEMBER):
+        raise InvalidParameterError(
+            owner,
+            "plan",
+            "one that was learned from the identities that Spark computes",
+            plan,
+            hint="let us.plan make it",
+        )
 
 
 def shuffling_plan(workers: int, hot_ids: Ids, *, member: Ids = HASHED_MEMBER) -> Plan:

@@ -23,6 +23,17 @@ from unskew.hashing import Ids, derive_seeds, universal
 from unskew.scheduling import LoadArray
 from unskew.sketches.space_saving import SpaceSaving
 
+_FEWEST_ROWS, _ROWS_PER_WORKER = 200_000, 8_000
+
+
+def sample_size(workers: int) -> int:
+    """Return how many rows show the load of each worker within about 1 %.
+
+    >>> sample_size(8), sample_size(100)
+    (200000, 800000)
+    """
+    return max(_FEWEST_ROWS, _ROWS_PER_WORKER * workers)
+
 
 class PlannedGrouping(LearnedGrouping):
     """Learn hot keys in a SpaceSaving summary and all keys in a histogram of hash slots.

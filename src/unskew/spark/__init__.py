@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unskew.errors import UnknownNameError as UnknownNameError
     from unskew.errors import UnskewError as UnskewError
     from unskew.events import Epoch as Epoch
+    from unskew.events import HotKey as HotKey
     from unskew.events import read_epochs as read_epochs
     from unskew.groupings.plan import Plan as Plan
     from unskew.spark.aggregates import collect_sorted_set as collect_sorted_set
@@ -61,7 +62,7 @@ _MODULES = {
         "UnknownNameError",
         "UnskewError",
     ),
-    "unskew.events": ("Epoch", "read_epochs"),
+    "unskew.events": ("Epoch", "HotKey", "read_epochs"),
     "unskew.groupings.plan": ("Plan",),
     "unskew.spark.aggregates": (
         "collect_sorted_set",

@@ -82,7 +82,7 @@ def balance(
         seed=seed,
     )
     placed = routed.placed(workers)
-    return placed if loads is None else loads.watch(workers, routed.plan).with_rows(placed, by)
+    return placed if loads is None else loads._watch(workers, routed.plan).with_rows(placed, by)
 
 
 def balance_stream(

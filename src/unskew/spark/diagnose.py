@@ -20,12 +20,19 @@ from unskew.advisor.predict import MERGE, check_work
 from unskew.advisor.profile import KeyProfile
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
+from unskew.groupings.planned import sample_size
 from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.hashing import identities
 from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
 from unskew.spark.columns import By, check_by, free_names, identity, quoted
-from unskew.spark.routing.learning import WAYS, sample_size
+from unskew.spark.routing.learning import WAYS
 from unskew.spark.routing.schemes import runnable
+
+MOST_KEYS = 100_000
+"""So many of the hottest keys of a whole pass come back one by one; the others as a sum."""
+_NAMED_KEYS = 100
+_LONGEST_NAME = 100
+_ACCURACY = 1000  # of the borders: to a thousandth of the rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,13 +143,6 @@ def _with_list_of_columns(found: Diagnosis, names: list[str]) -> TableDiagnosis:
     return TableDiagnosis(**{**known, "recommendation": advice})
 
 
-MOST_KEYS = 100_000
-"""So many of the hottest keys of a whole pass come back one by one; the others as a sum."""
-
-_NAMED_KEYS = 100
-_LONGEST_NAME = 100
-
-
 class _Counted(NamedTuple):
     """The hottest keys (``id``, ``rows``, ``name``, ``null``), and how many there are of all."""
 
@@ -223,9 +223,6 @@ def _profile(table: pa.Table, **known: float) -> KeyProfile:
         names=dict(zip(ids[:_NAMED_KEYS].tolist(), names, strict=True)),
         **known,
     )
-
-
-_ACCURACY = 1000  # of the borders: to a thousandth of the rows
 
 
 def drift_over(df: DataFrame, by: By, time: str) -> Drift:

@@ -19,7 +19,7 @@ from unskew.metrics import imbalance_percent
 from unskew.spark.aggregators import Aggregator
 from unskew.spark.columns import quoted, with_key_columns
 from unskew.spark.costs.sampling import Call, measured_costs
-from unskew.spark.loads import Details, JobWatch, Loads, refuse_stream
+from unskew.spark.loads import Details, JobWatch, Loads, refuse_loads_on_stream
 from unskew.spark.routing.choosing import AUTO, settled
 from unskew.spark.routing.placing import check_plan_for, route
 from unskew.spark.routing.schemes import grouping_for, learning_on_streams, runnable
@@ -36,6 +36,9 @@ from unskew.spark.worker.pandas_groups import PandasFunction, on_arrow
 from unskew.spark.worker.partial_states import first_update
 from unskew.spark.worker.row_costs import RowWeights
 from unskew.spark.worker.whole_groups import GroupFunction, group_call, takes_key
+
+MEASURED = "measured"
+"""The value of ``weight`` that evens out work instead of rows."""
 
 
 def group_by(
@@ -103,7 +106,7 @@ def group_by(
         weight, df, scheme, has_plan=plan is not None, has_path=plan_path is not None
     )
     if loads is not None:
-        refuse_stream("group_by", df)
+        refuse_loads_on_stream("group_by", df)
     return GroupedFrame(keyed, names, scheme, plan, learn, plan_path, loads, measures=measures)
 
 
@@ -313,7 +316,7 @@ class GroupedFrame:
         )
         workers = self._scheme.workers
         placed = PlacedRows(routed.placed(workers), self._by)
-        watch = None if self._loads is None else self._loads.watch(workers, routed.plan)
+        watch = None if self._loads is None else self._loads._watch(workers, routed.plan)
         return placed, watch
 
     def _costs(self, call: Call | None) -> RowWeights | None:
@@ -382,10 +385,6 @@ class GroupedFrame:
             of_groups = f"{whole!r} for apply_in_arrow and apply_in_pandas"
             return f"{merge!r} ({of_groups}) where hashing is uneven{later}"
         return f"{self._scheme.name!r}{later}"
-
-
-MEASURED = "measured"
-"""The value of ``weight`` that evens out work instead of rows."""
 
 
 def _check_weight(

@@ -61,6 +61,8 @@ _OF_EPOCH = (
     "stats_bytes",
 )
 
+_PRECISION = 12  # distinct keys are counted within about 2 %
+
 
 class Loads:
     """The loads of workers, epoch by epoch; a batch job is one epoch, a stream has many.
@@ -89,7 +91,7 @@ class Loads:
         self.wait = check_real("Loads", "wait", wait, minimum=0)
         self._job: JobWatch | None = None
 
-    def watch(self, workers: int, plan: Plan | None) -> "JobWatch":
+    def _watch(self, workers: int, plan: Plan | None) -> "JobWatch":
         """Take on a job; for those who build one."""
         if self.plan_path is not None:
             raise InvalidParameterError(
@@ -176,12 +178,10 @@ def predicted_shares(plan: Plan | None) -> list[float] | None:
     return shares
 
 
-_PRECISION = 12  # distinct keys are counted within about 2 %
-
 Details: TypeAlias = Callable[[str], Mapping[str, Any]]
 
 
-def refuse_stream(owner: str, df: DataFrame) -> None:
+def refuse_loads_on_stream(owner: str, df: DataFrame) -> None:
     """Raise if ``df`` is a stream, which keeps a record of its own."""
     if df.isStreaming:
         hint = "with plan_path= the stream keeps a record, which Loads(plan_path) reads"
@@ -261,7 +261,7 @@ class JobWatch:
         return self._observations[-1]
 
     def _observed(self, df: DataFrame, by: By, *, rows: bool) -> DataFrame:
-        refuse_stream("balance", df)
+        refuse_loads_on_stream("balance", df)
         # Spark observes only what is deterministic: the partition has to be a column first.
         place = unused_name("_place", df.columns)
         placed = df.withColumn(place, sf.spark_partition_id())

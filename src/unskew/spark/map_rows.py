@@ -18,7 +18,7 @@ from unskew.spark.balance import balance
 from unskew.spark.columns import By, check_by, free_names, identity
 from unskew.spark.costs.sampling import learned_batch
 from unskew.spark.costs.streams import map_stream
-from unskew.spark.loads import Loads, refuse_stream
+from unskew.spark.loads import Loads, refuse_loads_on_stream
 from unskew.spark.routing.choosing import AUTO
 from unskew.spark.steps.running import arrow_schema, map_in_arrow, map_with_stats, struct_type
 from unskew.spark.worker.timed_functions import (
@@ -216,7 +216,7 @@ def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> 
     work = results_of(step, df.columns)
     if options.loads is None:
         return map_in_arrow(placed, work, mapped.promised)
-    report = options.loads.watch(mapped.workers, None).of_work()
+    report = options.loads._watch(mapped.workers, None).of_work()
     return map_with_stats(placed, work, mapped.promised, report)
 
 
@@ -258,4 +258,4 @@ def _check_options(owner: str, scheme: Grouping, df: DataFrame, options: _Option
         expected = "left out, but for proactive-shuffle on a stream"
         raise InvalidParameterError(owner, "plan_path", expected, str(options.plan_path))
     if options.loads is not None:
-        refuse_stream(owner, df)
+        refuse_loads_on_stream(owner, df)

@@ -11,6 +11,10 @@ _DEFAULTS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false
 # A laptop's own host name often resolves to nothing, or to an address behind a firewall.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
+_CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
+CHECKED = {f"{_CHECKSUM}.enabled": "true", f"{_CHECKSUM}.enableFullRetryOnMismatch": "true"}
+"""The settings of Spark that make it repeat such work."""
+
 
 def session(
     *, master: str = "local[*]", app_name: str = "unskew", **config: object
@@ -55,11 +59,6 @@ def _is_local(master: str) -> bool:
 
 def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-_CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
-CHECKED = {f"{_CHECKSUM}.enabled": "true", f"{_CHECKSUM}.enableFullRetryOnMismatch": "true"}
-"""The settings of Spark that make it repeat such work."""
 
 
 class LostExecutorWarning(UserWarning):

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,10 +22,21 @@ from unskew.spark.columns import identity
 from unskew.spark.loads import predicted_shares
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.stream.counters import read_hot
-from unskew.spark.stream.listener import LoopEpoch, add_watcher, remove_watcher
+from unskew.spark.stream.listener import (
+    LoopEpoch,
+    add_watcher,
+    remove_watcher,
+    seconds_of,
+    started_at,
+)
 
 _MOST_HOT_KEYS = 10
 _QUANTILES = (0.5, 0.95, 0.99)
+
+_MOST_WAITING = 256
+_SECONDS_BETWEEN_LOOKS = 2.0
+_SECONDS_TO_CLOSE = 15.0
+_MOST_KEYS = 100_000
 
 
 class EventMaker:
@@ -66,8 +76,7 @@ class EventMaker:
         ]
 
     def _common(self, progress: Any) -> dict[str, Any]:
-        started = datetime.fromisoformat(progress.timestamp).timestamp()
-        seconds = progress.batchDuration / 1000.0
+        started, seconds = started_at(progress), seconds_of(progress)
         before, self._last_start = self._last_start, started
         return {
             "query": progress.name or str(progress.id),
@@ -118,10 +127,6 @@ def latency_of(gap: float, seconds: float) -> tuple[float, float, float]:
     p50, p95, p99 = (seconds + quantile * gap for quantile in _QUANTILES)
     return p50, p95, p99
 
-
-_MOST_WAITING = 256
-_SECONDS_BETWEEN_LOOKS = 2.0
-_SECONDS_TO_CLOSE = 15.0
 
 _log = logging.getLogger("unskew.spark")
 
@@ -299,9 +304,6 @@ def _is_active(query: Any) -> bool:
         return bool(query.isActive)
     except Exception:  # the session is gone, and the query with it
         return False
-
-
-_MOST_KEYS = 100_000
 
 
 def key_names(keys: DataFrame) -> dict[int, str]:

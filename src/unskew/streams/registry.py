@@ -30,6 +30,9 @@ _FILE_OPTIONS = re.compile(r"(\w+=[^&]*(&\w+=[^&]*)*)?")
 
 _MARKUP = re.compile(r" \[\d\]|``")
 
+ALIASES = {"LN1": "lognormal:variant=LN1", "LN2": "lognormal:variant=LN2"}
+"""Short names, and the spec that each begins."""
+
 
 @dataclass(frozen=True)
 class StreamInfo:
@@ -66,9 +69,6 @@ STREAMS = {
     "file": StreamInfo(file, takes_costs=False),
 }
 """Every stream that a spec can name."""
-
-ALIASES = {"LN1": "lognormal:variant=LN1", "LN2": "lognormal:variant=LN2"}
-"""Short names, and the spec that each begins."""
 
 
 def parse_stream(spec: str, *, seed: int = 0) -> Stream:

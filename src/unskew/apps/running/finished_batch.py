@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from unskew.groupings.registry import make_grouping
 from unskew.metrics import imbalance_percent
 from unskew.reports.grouping_run import MeasuredBatch, Waits
 from unskew.spark.plans.saved import PlanStore
+from unskew.spark.stream.listener import seconds_of, started_at
 
 KeyPlaces = Callable[[int], tuple[int, ...]]
 """Takes the identity of a key and gives the workers that it is on; none if that is not known."""
@@ -103,16 +103,6 @@ class FinishedBatch:
 def metrics_of(progress: StreamingQueryProgress) -> dict[str, dict[str, Any]]:
     """Return what was observed, by name and field."""
     return {name: row.asDict() for name, row in progress.observedMetrics.items()}
-
-
-def started_at(progress: StreamingQueryProgress) -> float:
-    """Return when Spark took the micro-batch up (Unix time)."""
-    return datetime.fromisoformat(progress.timestamp.replace("Z", "+00:00")).timestamp()
-
-
-def seconds_of(progress: StreamingQueryProgress) -> float:
-    """Return what the micro-batch took, from its trigger to its commit."""
-    return float(progress.durationMs["triggerExecution"]) / 1000
 
 
 def find_epoch(plan_path: Path, run: str, batch: int) -> us.Epoch | None:

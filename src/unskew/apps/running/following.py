@@ -21,11 +21,11 @@ from unskew.apps.running.finished_batch import (
     find_epoch,
     key_places,
     metrics_of,
-    started_at,
 )
 from unskew.apps.running.source import BatchFeeder, Source, SourceBatch
 from unskew.errors import UnskewError
 from unskew.reports.grouping_run import MeasuredBatch
+from unskew.spark.stream.listener import started_at
 
 OnBatch = Callable[[MeasuredBatch], None]
 _POLL_SECONDS = 0.1

@@ -20,6 +20,7 @@ from unskew.apps.running.source import (
     schema_of,
 )
 from unskew.errors import InvalidParameterError
+from unskew.specs import parse_whole
 
 _FIRST_MS = 946_684_800_000  # the year 2000
 _ARRIVALS = "unskew_arrivals"
@@ -179,9 +180,8 @@ def parse_source(text: str, portions: BatchSizes) -> Source:
 
 
 def _generated(text: str, portions: BatchSizes) -> Generated:
-    if text and not text.isdecimal():
-        raise InvalidParameterError("unskew run", "--source", SOURCE_FORMS, f"rate:{text}")
-    rate = check_int("unskew run", "--source rate", int(text or _RATE), minimum=1)
+    rate = parse_whole("unskew run", "--source rate", text) if text else _RATE
+    check_int("unskew run", "--source rate", rate, minimum=1)
     if portions.batch_rows is not None:
         return Generated(rate, portions.batch_rows / rate, portions.max_batches)
     return Generated(rate, portions.trigger or 1.0, portions.max_batches)

@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled, inlined
 from unskew.sketches.cost_sketch import estimate_cost, mean_cost
 
+NO_REQUEST = 0
+"""What `assign` gives as epoch of a row that carries no request; epochs start at 1."""
+NO_RESYNC = 0
+"""Stands for "ask the workers only after reports"."""
+
 
 class SchedulerPhase(IntEnum):
     """Where the scheduler stands."""
@@ -28,10 +33,6 @@ class SchedulerPhase(IntEnum):
 _ROUND_ROBIN, _SEND_ALL = int(SchedulerPhase.ROUND_ROBIN), int(SchedulerPhase.SEND_ALL)
 _WAIT_ALL, _RUN = int(SchedulerPhase.WAIT_ALL), int(SchedulerPhase.RUN)
 _PHASE, _TURN, _EPOCH, _TO_SEND, _TO_HEAR, _SINCE = range(6)
-NO_REQUEST = 0
-"""What `assign` gives as epoch of a row that carries no request; epochs start at 1."""
-NO_RESYNC = 0
-"""Stands for "ask the workers only after reports"."""
 
 
 class SchedulerState(NamedTuple):

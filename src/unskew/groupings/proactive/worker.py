@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled
 from unskew.sketches.cost_sketch import add_cost, clean_cost, is_stable, take_snapshot
 
+NO_TIME = np.nan
+"""Stands for "nobody knows when the row ended"."""
+
 
 class WorkerPhase(IntEnum):
     """Where a worker stands."""
@@ -23,9 +26,6 @@ class WorkerPhase(IntEnum):
     START = 0
     STABILIZING = 1
 
-
-NO_TIME = np.nan
-"""Stands for "nobody knows when the row ended"."""
 
 _START, _STABILIZING = int(WorkerPhase.START), int(WorkerPhase.STABILIZING)
 

@@ -27,6 +27,11 @@ MOST_CLASSES = 16
 _FINEST = 1.25
 _NEGLIGIBLE = 0.01
 
+_ENTRIES_PER_WORKER, _MOST_ENTRIES = 256, 65_536
+# How far apart sources, classes and rounds begin, as shares of all turns times 2³²: what stands
+# behind the point in the golden ratio, √2 and √3 repeats late, and not together.
+_SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134_277
+
 
 class CostClasses(NamedTuple):
     """Which class of cost the rows of a key belong to, class 0 being the most expensive."""
@@ -96,12 +101,6 @@ def _tops(costs: NDArray[np.float64], ratio: float, most: int) -> NDArray[np.flo
         tops.append(float(costs[end - 1]))
         end = int(np.searchsorted(costs, tops[-1] / ratio))
     return np.array(tops)
-
-
-_ENTRIES_PER_WORKER, _MOST_ENTRIES = 256, 65_536
-# How far apart sources, classes and rounds begin, as shares of all turns times 2³²: what stands
-# behind the point in the golden ratio, √2 and √3 repeats late, and not together.
-_SOURCE_STEP, _CLASS_STEP, _ROUND_STEP = 2_654_435_769, 1_779_033_703, 3_144_134_277
 
 
 def place_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> DataFrame:

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from unskew.groupings.planned import sample_size
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.hashing import identities
 from unskew.spark.columns import free_names, identity
 from unskew.spark.costs.placement import place_by_cost
 from unskew.spark.costs.scheduler import CostControl, RoundReport, cost_fields, work_in
 from unskew.spark.loads import Loads
-from unskew.spark.routing.learning import sample_size
 from unskew.spark.steps.running import map_in_arrow, map_with_stats
 from unskew.spark.worker.cost_machine import ENOUGH_ROWS
 from unskew.spark.worker.cost_messages import GivenControl, Matrices, matrices_of, work_done_from
@@ -82,7 +82,7 @@ class LearnedBatch(NamedTuple):
             return map_in_arrow(self.placed, results_of(step, names), schema)
         source = GivenControl(self.control.control())
         work = measured_results_of(step, names, self.matrices, source)
-        report = loads.watch(self.control.workers, None).of_work(details=self._details)
+        report = loads._watch(self.control.workers, None).of_work(details=self._details)
         return map_with_stats(self.placed, work, schema, report)
 
     def _details(self, stats: str) -> dict[str, Any]:

@@ -42,6 +42,9 @@ Tallies: TypeAlias = NDArray[np.float64]
 _STANDARD_ERRORS = 4.0
 _FASTEST, _SLOWEST = 1 / 16, 16.0
 
+_OLD_ROUNDS = 0.5
+_REQUEST_BYTES = _REPLY_BYTES = 16  # a number of an epoch and a number of seconds
+
 
 def worker_speeds(one: Tallies, other: Tallies) -> NDArray[np.float64]:
     """Return how long each worker takes for what takes a usual worker 1.
@@ -106,10 +109,6 @@ def _means(tallies: Tallies) -> NDArray[np.float64]:
 
 def _ratio(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
-
-
-_OLD_ROUNDS = 0.5
-_REQUEST_BYTES = _REPLY_BYTES = 16  # a number of an epoch and a number of seconds
 
 
 class RoundReport(NamedTuple):

@@ -16,10 +16,9 @@ from pyspark.sql import DataFrame
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.base import Grouping
-from unskew.groupings.plan import HASHED_MEMBER, Plan, refuse_inconsistent
+from unskew.groupings.plan import HASHED_MEMBER, Plan, check_plan, refuse_inconsistent
 from unskew.scheduling import Pieces
 from unskew.spark.columns import By
-from unskew.spark.routing.expression import check_plan
 
 FORMAT = 1
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive
@@ -87,7 +86,7 @@ class KeyPlan(Plan):
         version: int = 1,
     ) -> Self:
         """Return ``plan`` with what it is for; the other fields are as for the class."""
-        check_plan(plan)
+        check_plan("KeyPlan", plan)
         tables = {one.name: getattr(plan, one.name) for one in fields(Plan)}
         return cls(
             **{**tables, "why": plan.why if why is None else why},

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from unskew.groupings.auto import Auto, is_worth_planning
 from unskew.groupings.base import Grouping
 from unskew.groupings.plan import HASHED_MEMBER, Plan, hashing_plan, slots_of
-from unskew.groupings.planned import PlannedGrouping
+from unskew.groupings.planned import PlannedGrouping, sample_size
 from unskew.hashing import Ids
 from unskew.metrics import imbalance_percent
 from unskew.scheduling import LoadArray
@@ -25,7 +25,6 @@ from unskew.spark.routing.learning import (
     learn_placing,
     planned,
     refuse_stream,
-    sample_size,
     take_sample,
     telling_columns,
 )
@@ -86,7 +85,7 @@ def choose_plan(
         return learn_placing(
             df, identity, grouping, how=how, likely=likely, costs=costs, owner=owner
         )
-    refuse_stream(df, owner)
+    refuse_stream(owner, df)
     workers, seed = grouping.workers, grouping.seed
     planners = {
         name: planner

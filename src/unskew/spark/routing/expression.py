@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.plan import HASHED_MEMBER, Plan, index_plan, slots_of
+from unskew.groupings.plan import Plan, check_plan, index_plan, slots_of
 from unskew.groupings.split_tables import (
     POSITION_MASK,
     ROW_BITS,
@@ -66,7 +66,7 @@ def worker_column(identity: Column, plan: Plan, *, position: Column | None = Non
         Where the plan was learned from other identities, or splits keys and there is no
         ``position``.
     """
-    check_plan(plan)
+    check_plan("worker_column", plan)
     if plan.n_split_keys and position is None:
         expected = "a column where a plan splits keys"
         raise InvalidParameterError("worker_column", "position", expected, None)
@@ -206,18 +206,6 @@ def slot_column(identity: Column, n_slots: int) -> Column:
     if n_slots == 1 << bits:
         return sf.shiftrightunsigned(identity, 64 - bits).cast("int")
     return _scaled_slot(identity, sf.lit(n_slots).cast("bigint"))
-
-
-def check_plan(plan: Plan) -> None:
-    """Raise if ``plan`` was learned from other identities than those that Spark computes."""
-    if not np.array_equal(plan.slot_member, HASHED_MEMBER):
-        raise InvalidParameterError(
-            "unskew.spark",
-            "plan",
-            "one that was learned from the identities that Spark computes",
-            plan,
-            hint="let us.plan make it",
-        )
 
 
 def _slot_worker(identity: Column, plan: Plan) -> Column:

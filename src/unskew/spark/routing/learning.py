@@ -11,17 +11,16 @@ from pyspark.sql import Column, DataFrame
 from unskew._validation import check_choice, check_int
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
-from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
-from unskew.groupings.planned import PlannedGrouping
+from unskew.groupings.plan import HASHED_MEMBER, Plan, check_plan, slots_of
+from unskew.groupings.planned import PlannedGrouping, sample_size
 from unskew.hashing import Ids, identities
 from unskew.scheduling import LoadArray
 from unskew.spark.routing.contents import MOST_DEVIATION, content_deviation, content_hash
-from unskew.spark.routing.expression import check_plan, slot_column
+from unskew.spark.routing.expression import slot_column
 from unskew.spark.worker.row_costs import RowWeights
 
 WAYS = ("sample", "pass")
 
-_FEWEST_ROWS, _ROWS_PER_WORKER = 200_000, 8_000
 _FINE_SLOTS = 65_536
 
 _Planned = TypeVar("_Planned", bound=PlannedGrouping)
@@ -99,7 +98,7 @@ def learn(
         Where ``df`` is a stream, or a parameter is none of these.
     """
     check_choice("learn", "how", how, WAYS)
-    refuse_stream(df)
+    refuse_stream("learn", df)
     if how == "pass":
         counts = count_all(df, identity, grouping.plan.slot_workers.size)
         grouping.learn_counts(*counts.weighted(costs))
@@ -145,9 +144,9 @@ def learn_placing(
     if planner is None:
         return Learned(grouping.fixed_plan(), ())
     if planner.is_built:
-        check_plan(planner.plan)
+        check_plan(owner, planner.plan)
         return Learned(planner.plan, ())
-    refuse_stream(df, owner)
+    refuse_stream(owner, df)
     if how == "pass":
         return Learned(learn(df, identity, planner, how="pass", costs=costs).plan, ())
     columns = likely if planner.splits_keys else ()
@@ -175,21 +174,12 @@ def telling_columns(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple
     return ()
 
 
-def refuse_stream(df: DataFrame, owner: str = "plan") -> None:
+def refuse_stream(owner: str, df: DataFrame) -> None:
     """Raise if ``df`` is a stream, of which nothing can be counted before it runs."""
     if df.isStreaming:
         raise InvalidParameterError(
             owner, "df", "a batch DataFrame", "a stream", hint="give a plan that was made before"
         )
-
-
-def sample_size(workers: int) -> int:
-    """Return how many rows show the load of each worker to some 1 %.
-
-    >>> sample_size(8), sample_size(100)
-    (200000, 800000)
-    """
-    return max(_FEWEST_ROWS, _ROWS_PER_WORKER * workers)
 
 
 def take_sample(

@@ -10,14 +10,13 @@ from pyspark.sql import Column, DataFrame
 from unskew._validation import check_choice, check_int
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
-from unskew.groupings.plan import Plan
+from unskew.groupings.plan import Plan, check_plan
 from unskew.groupings.split_tables import ROW_MASK
 from unskew.spark.columns import By, check_by, evaluated_late, free_names, identity
 from unskew.spark.plans.saved import KeyPlan, key_types
 from unskew.spark.routing.choosing import choose_plan
 from unskew.spark.routing.contents import content_position, likely_columns
 from unskew.spark.routing.expression import (
-    check_plan,
     number_position,
     round_robin_column,
     worker_column,
@@ -122,7 +121,7 @@ def check_plan_for(owner: str, plan: Plan, df: DataFrame, by: Sequence[str], wor
     """Return ``plan`` if it is for Spark, these key columns and so many workers, or raise."""
     if not isinstance(plan, Plan):
         raise InvalidParameterError(owner, "plan", "a Plan", plan)
-    check_plan(plan)
+    check_plan(owner, plan)
     if isinstance(plan, KeyPlan):
         plan.check_fits(owner, by, workers, key_types(df, by))
     elif plan.workers != workers:

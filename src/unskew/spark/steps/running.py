@@ -23,6 +23,10 @@ from unskew.spark.worker.tuning import SWITCH
 
 _AnyStep: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
 
+STATS_FIELD = "busy"
+"""The field of the observation: all stats rows as one text, which is the same text in a batch, in
+the progress of a stream, and through Connect."""
+
 
 def shipped(step: _AnyStep) -> _AnyStep:
     """Return ``step`` in a form that loads without unskew, and fails with advice if it must.
@@ -102,11 +106,6 @@ def map_in_arrow(df: DataFrame, step: Step, schema: StructType | str) -> DataFra
     # Spark's mapInArrow does not find columns with a dot in their name.
     numbered = df.toDF(*(f"c{number}" for number in range(len(df.columns))))
     return numbered.mapInArrow(shipped(step), schema)
-
-
-STATS_FIELD = "busy"
-"""The field of the observation: all stats rows as one text, which is the same text in a batch, in
-the progress of a stream, and through Connect."""
 
 
 class WorkerStats(NamedTuple):

@@ -20,6 +20,8 @@ MOST_SLOTS = 65_536
 
 _COUNTERS_PER_HOT_KEY = 32
 
+_DEVIATIONS, _SHARE = 6.0, 0.05
+
 
 class EpochCounts(NamedTuple):
     """What was counted in a micro-batch."""
@@ -154,9 +156,6 @@ def busy_counts(counts: EpochCounts, stats: Sequence[WorkerStats]) -> EpochCount
     unit = loads.sum() / counts.loads.sum()
     keys = np.bincount(places, weights=seconds, minlength=ids.size)
     return EpochCounts(loads / unit, slots / unit, ids, keys / unit, counts.keys)
-
-
-_DEVIATIONS, _SHARE = 6.0, 0.05
 
 
 def expected_loads(plan: Plan, counts: EpochCounts) -> LoadArray:

@@ -3,6 +3,7 @@
 import itertools
 import logging
 import threading
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -38,6 +39,16 @@ _log = logging.getLogger("unskew.spark")
 _listeners: "WeakKeyDictionary[SparkSession, StreamListener]" = WeakKeyDictionary()
 _lock = threading.Lock()
 _numbers = itertools.count(1)
+
+
+def started_at(progress: Any) -> float:
+    """Return when Spark took a micro-batch up (Unix time)."""
+    return datetime.fromisoformat(progress.timestamp).timestamp()
+
+
+def seconds_of(progress: Any) -> float:
+    """Return what a micro-batch took, from its trigger to its commit."""
+    return float(progress.batchDuration) / 1000.0
 
 
 class LoopEpoch(NamedTuple):

@@ -14,11 +14,11 @@ from pyspark.sql import Column, SparkSession
 
 from unskew.errors import InvalidParameterError
 from unskew.events import PLAN_RECORD, Epoch, append_epoch
-from unskew.groupings.plan import Plan
+from unskew.groupings.plan import Plan, check_plan
 from unskew.metrics import imbalance_percent
 from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.plans.saved import KeyPlan, PlanFileError, PlanStore, load_plan
-from unskew.spark.routing.expression import TABLES_TYPE, check_plan, live_tables
+from unskew.spark.routing.expression import TABLES_TYPE, live_tables
 from unskew.spark.steps.running import STATS_FIELD, WorkerStats, read_stats
 from unskew.spark.stream.counters import (
     EpochCounts,
@@ -189,7 +189,7 @@ class PlanLoop(Loop[EpochCounts]):
         latest = self._store.latest()
         self._version = latest.version if latest else 0
         self._plan = self._fitting(latest) if latest else planner.first_plan
-        check_plan(self._plan)
+        check_plan("plan_path", self._plan)
         self._looked_at = set(self._store.versions())
         self._runs: set[str] = set()
         self._said_uneven = False

@@ -27,6 +27,9 @@ from unskew.spark.worker.cost_messages import NO_VERSION
 from unskew.spark.worker.key_times import Timing
 from unskew.spark.worker.row_costs import N_SLOTS, WeightsFolder
 
+_SEED = 1
+_FEWEST_KEYS, _MOST_KEYS_REPORTED = 64, 2048
+
 
 class PlacedStream(NamedTuple):
     """A stream whose rows are placed, and where to tell what its workers did."""
@@ -37,10 +40,6 @@ class PlacedStream(NamedTuple):
     timing: Timing | None = None
     """How work steps are to time the keys, if rows are placed by that; the last column of ``df``
     has their identities then."""
-
-
-_SEED = 1
-_FEWEST_KEYS, _MOST_KEYS_REPORTED = 64, 2048
 
 
 def place_stream(

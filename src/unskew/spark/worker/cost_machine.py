@@ -31,6 +31,9 @@ ENOUGH_ROWS = 128
 """So many rows are enough for a worker to learn a first schedule from."""
 _CALLS_REMEMBERED = 16
 
+_ROW_SECONDS = 1e-6
+_SOURCE_STRIDE, _ROUND_STRIDE = 0.6180339887498949, 0.41421356237309515
+
 
 class CostMachine:
     """Take in what a worker's rows cost; report to the driver what it has to know.
@@ -219,10 +222,6 @@ def _share(
         total += out[i]
     for i in range(ids.size):
         out[i] = seconds * out[i] / total if total > 0.0 else seconds / ids.size
-
-
-_ROW_SECONDS = 1e-6
-_SOURCE_STRIDE, _ROUND_STRIDE = 0.6180339887498949, 0.41421356237309515
 
 
 class RowRouter:

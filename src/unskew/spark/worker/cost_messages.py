@@ -21,6 +21,8 @@ Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 HASH_SHIFT = np.uint64(32)
 """By how many bits the numbers of a hash function are shifted, see `Matrices`."""
 
+NO_VERSION = -1
+
 
 class DamagedMessageError(ValueError):
     """Bytes that no message was ever written as."""
@@ -66,7 +68,6 @@ class Standing(NamedTuple):
     phase: SchedulerPhase
 
 
-NO_VERSION = -1
 NOTHING_KNOWN = Standing(NO_VERSION, 0, SchedulerPhase.ROUND_ROBIN)
 
 

@@ -28,6 +28,11 @@ IdentifiedBatch: TypeAlias = tuple[pa.RecordBatch, NDArray[np.uint64]]
 WORK_DONE = "work_done"
 """The column of measures: a `cost_messages.WorkDone`, as bytes."""
 
+_NANOSECOND = 1e-9
+# Rows are gathered before they are sorted: the more there are, the more calls have but one key.
+_ROUND_ROWS = 131_072
+_ROUND_BYTES = 64 * 2**20
+
 
 class UserFunction(NamedTuple):
     """A user's function, and what is said when it fails."""
@@ -126,8 +131,6 @@ def _machine(matrices: "Matrices", source: "ControlSource") -> "CostMachine":
 
 Produced: TypeAlias = Row | tuple[Any, ...] | dict[str, Any]
 RowFunction: TypeAlias = Callable[[Row], Produced | Iterable[Produced] | None]
-
-_NANOSECOND = 1e-9
 
 
 class TimedRows(TimedStep):
@@ -240,10 +243,6 @@ def _values(result: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 BatchFunction: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
-
-# Rows are gathered before they are sorted: the more there are, the more calls have but one key.
-_ROUND_ROWS = 131_072
-_ROUND_BYTES = 64 * 2**20
 
 
 class TimedBatches(TimedStep):
