@@ -196,7 +196,7 @@ class LearnsOnlyInTheSimulator(KeyGrouping, LearnedGrouping):
     ("base", "declared", "problem"),
     [
         (Wrap, {"spark": "online"}, "has to learn first"),
-        (KeyGrouping, {"spark": "round-robin"}, "all workers in turn"),
+        (KeyGrouping, {"spark": "round-robin"}, "not derived from Shuffle"),
         (KeyGrouping, {"spark": "costs"}, "not derived from ProactiveShuffle"),
         (KeyGrouping, {"variants": ("hash=3",)}, "variants: .*hash"),
         (KeyGrouping, {"spark_requires": {"hash": 3}}, "'hash', which is no parameter"),

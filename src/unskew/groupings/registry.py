@@ -22,6 +22,8 @@ from unskew.errors import (
     UnskewError,
 )
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping, SparkMode
+from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.groupings.shuffle import Shuffle
 from unskew.specs import Parameter, parameters_of, parse_parameters, split_spec
 
 GROUPINGS: dict[str, type[Grouping]] = {}
@@ -200,10 +202,9 @@ def _problem_on_spark(scheme: type[Grouping]) -> str:
             return f"learns, but has no planner that could learn on Spark. {hint}"
     if scheme.spark == "online" and issubclass(scheme, LearnedGrouping | OfflineGrouping):
         return "declares spark = 'online', but has to learn first. Hint: declare 'plan' or None."
-    if scheme.spark == "round-robin" and not _goes_round(scheme):
-        return "declares spark = 'round-robin', but does not send rows to all workers in turn."
-    if scheme.spark == "costs" and not issubclass(scheme, _cost_scheme()):
-        return "declares spark = 'costs', but is not derived from ProactiveShuffle."
+    for mode, base in (("round-robin", Shuffle), ("costs", ProactiveShuffle)):
+        if scheme.spark == mode and not issubclass(scheme, base):
+            return f"declares spark = {mode!r}, but is not derived from {base.__name__}."
     if scheme.learns_on_streams and not (scheme.spark == "plan" and plans):
         return "declares learns_on_streams, but makes no plan from counts."
     if scheme.takes_weights and scheme.spark is None:
@@ -213,19 +214,6 @@ def _problem_on_spark(scheme: type[Grouping]) -> str:
 
 def _writes(scheme: type[Grouping], method: str) -> bool:
     return getattr(scheme, method) is not getattr(Grouping, method)
-
-
-def _cost_scheme() -> type[Grouping]:
-    """Return the class whose matrices `map_rows` learns costs in."""
-    from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
-
-    return ProactiveShuffle
-
-
-def _goes_round(scheme: type[Grouping]) -> bool:
-    """Whether rows of a few keys go to all workers alike, as Spark will then place them."""
-    workers = scheme(3).route_many([7, 7, 8, 7, 7, 8]).tolist()
-    return sorted(workers[:3]) == [0, 1, 2] and workers[:3] == workers[3:]
 
 
 def _built_in() -> list[type[Grouping]]:
