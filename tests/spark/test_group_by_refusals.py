@@ -59,12 +59,12 @@ def test_a_map_is_no_key(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("build", "parameter"),
     [
-        (lambda placed: placed.agg(), "aggregates"),
+        (lambda placed: placed.agg(), "exprs"),
         (lambda placed: placed.apply(Mean, "mean double"), "aggregator"),
         (lambda placed: placed.apply(Mean("x"), "user double"), "schema"),
         (lambda placed: placed.apply(Mean("x"), pa.schema([])), "schema"),
-        (lambda placed: placed.apply_in_arrow("spread", SPREAD), "function"),
-        (lambda placed: placed.apply_in_arrow(lambda a, b, c: a + b + c, SPREAD), "function"),
+        (lambda placed: placed.apply_in_arrow("spread", SPREAD), "func"),
+        (lambda placed: placed.apply_in_arrow(lambda a, b, c: a + b + c, SPREAD), "func"),
     ],
 )
 def test_bad_arguments_are_refused_when_the_query_is_built(

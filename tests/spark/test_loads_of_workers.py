@@ -145,7 +145,7 @@ def test_asking_too_early_is_an_error_and_later_it_is_not(rows: DataFrame) -> No
 def test_a_result_has_loads_of_its_own(rows: DataFrame) -> None:
     loads = Loads()
     balance(rows, "user", 2, grouping="key", loads=loads)
-    with pytest.raises(UnskewError, match="one Loads a result"):
+    with pytest.raises(UnskewError, match="one Loads per result"):
         balance(rows, "user", 2, grouping="key", loads=loads)
     with pytest.raises(InvalidParameterError, match="left out to watch a batch"):
         balance(rows, "user", 2, grouping="key", loads=Loads("plans"))

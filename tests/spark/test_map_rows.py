@@ -161,7 +161,7 @@ def test_errors_reach_the_user_with_function_worker_and_key(df: DataFrame) -> No
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
-        ({"function": 5}, "function"),
+        ({"func": 5}, "func"),
         ({"schema": pa.schema([])}, "schema"),
         ({"schema": 5}, "schema"),
         ({"cost_by": "user"}, "cost_by"),
@@ -180,12 +180,12 @@ def test_errors_reach_the_user_with_function_worker_and_key(df: DataFrame) -> No
 def test_bad_parameters_are_refused_when_called(
     df: DataFrame, change: dict[str, Any], parameter: str
 ) -> None:
-    given = {"function": label, "schema": SCHEMA, "cost_by": "a.kind", "workers": 2, **change}
+    given = {"func": label, "schema": SCHEMA, "cost_by": "a.kind", "workers": 2, **change}
     for call in (map_rows, map_batches):
         with pytest.raises(InvalidParameterError) as caught:
-            call(df, given.pop("function"), given.pop("schema"), **given)
+            call(df, given.pop("func"), given.pop("schema"), **given)
         assert (caught.value.owner, caught.value.parameter) == (call.__name__, parameter)
-        given = {"function": label, "schema": SCHEMA, "cost_by": "a.kind", "workers": 2, **change}
+        given = {"func": label, "schema": SCHEMA, "cost_by": "a.kind", "workers": 2, **change}
 
 
 def test_a_stream_is_mapped_in_turn(spark: SparkSession, df: DataFrame, tmp_path: Any) -> None:

@@ -17,7 +17,7 @@ from unskew.spark.stream.planner import Planner
         ('[{"worker": 1, "rows": 4, "seconds": 0.5}]', (0.0, 0.5)),
         (
             '[{"worker": 0, "rows": 2, "seconds": 1.0}, {"worker": 0, "rows": 2, "seconds": 0.5}]',
-            (1.5, 0.0),
+            (0.5, 0.0),  # its last report counts, for seconds as for rows
         ),
     ],
     ids=["native work", "one worker", "a worker that ran twice"],

@@ -122,7 +122,7 @@ def fails(batch: pa.RecordBatch) -> pa.RecordBatch:
         (fails, "KeyError: 'price'"),
         (lambda batch: batch.select([0]), "must have the columns key int64, row int64; got key"),
         (lambda _: None, "must be a pyarrow.Table"),
-        (lambda _: time.sleep(9), "longer than row_timeout=0.05 s a row"),
+        (lambda _: time.sleep(9), "longer than row_timeout=0.05 s per row"),
     ],
     ids=["raises", "columns", "nothing", "hangs"],
 )

@@ -78,7 +78,7 @@ def takes_key(owner: str, function: Callable[..., object]) -> bool:
     positional = [one for one in parameters if one.kind in kinds and one.default is one.empty]
     if len(positional) not in (1, 2):
         expected = "a function of (table) or of (key, table)"
-        raise InvalidParameterError(owner, "function", expected, function)
+        raise InvalidParameterError(owner, "func", expected, function)
     return len(positional) == 2
 
 
