@@ -139,7 +139,7 @@ def tables_of(plan: Plan) -> Tables:
     of each hot key; ``starts``, ``sizes`` and ``entries`` how the rows of a hot key are spread (see
     `unskew.groupings.split_tables`).
 
-    >>> from unskew.groupings.plan import hashing_plan
+    >>> from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
     >>> tables_of(hashing_plan(2, HASHED_MEMBER, 4))["codes"].tolist()
     [0, 1, 0, 1]
     """
