@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -133,19 +134,25 @@ def test_a_plan_of_it_is_followed(rows: DataFrame) -> None:
     assert all(first[row] == WORKERS - 1 - worker for row, worker in second.items())
 
 
+@pytest.fixture(scope="module")
+def routes_of_another_process() -> dict[str, list[int]]:
+    here = "tests.groupings.test_one_file_grouping"
+    register_all = f"import {here} as here; [here.register(each) for each in here.SCHEMES]"
+    return test_conformance.routes_elsewhere(NAMES, first=register_all)
+
+
 LAWS = [
-    law
+    pytest.param(scheme.name, law, id=f"{scheme.name}-{name}")
     for name, law in vars(test_conformance).items()
-    if name.startswith("test_")
-    and law.__code__.co_varnames[:1] == ("spec",)
-    and law.__code__.co_argcount == 1
+    if name.startswith("test_") and "spec" in signature(law).parameters
+    for scheme in SCHEMES
+    if test_conformance.CONDITIONS.get(name, lambda _: True)(scheme(WORKERS))
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("name", NAMES)
-def test_it_conforms(name: str, law: Any) -> None:
-    law(name)
+@pytest.mark.parametrize(("name", "law"), LAWS)
+def test_it_conforms(name: str, law: Any, request: pytest.FixtureRequest) -> None:
+    law(name, *(request.getfixturevalue(each) for each in [*signature(law).parameters][1:]))
 
 
 def made(**declared: Any) -> type[Grouping]:
