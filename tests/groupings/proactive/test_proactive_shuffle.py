@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.groupings.event_by_event import CostScheduler, CostWorker, SyncReply, SyncRequest
+from tests.groupings.proactive.event_by_event import (
+    CostScheduler,
+    CostWorker,
+    SyncReply,
+    SyncRequest,
+)
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
