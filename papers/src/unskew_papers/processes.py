@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 _GIVES_WAY = 10
 # All cores have their process: NumPy's threads would only wait for each other, busily. Memory that
-# was freed is kept for the next arrays: to get it anew takes longer than most sums over it.
+# was freed is kept for the next arrays: to get it again takes longer than most sums over it.
 _FOR_EACH_PROCESS = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(64 << 20),

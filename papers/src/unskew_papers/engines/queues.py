@@ -94,7 +94,7 @@ def serve(
     transit_milliseconds
         Time that every row is under way besides, whatever the workers do.
     period
-        Milliseconds after which every worker hands its counters over and starts anew.
+        Milliseconds after which every worker hands its counters over and starts again.
     counter_milliseconds
         Work of handing over one counter.
 

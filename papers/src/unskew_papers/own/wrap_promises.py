@@ -164,7 +164,7 @@ _LIGHT_KEYS = Reason(
     "or with plans that follow the stream, it is within or next to the limits, as the other "
     "readings show."
 )
-_FOLLOWING = f"planned anew {_PLANS} times while the rows are measured"
+_FOLLOWING = f"planned again {_PLANS} times while the rows are measured"
 _AS_MANY = "learned from as many rows as are then measured"
 _BELOW_1, _BELOW_3 = f"λ ≤ {_FEW_LIMIT:g} %", f"λ ≤ {_MANY_LIMIT:g} %"
 
@@ -284,7 +284,7 @@ WRAP_EVEN = Exhibit(
 _PARTIAL_KEY, _POPULARITY = "partial-key", "popularity"
 _OTHERS = (_PARTIAL_KEY, _POPULARITY, "w-choices")
 _EPOCHS = (5_000, 1_000, 200)
-"""Rows after which wrap plans anew, as far as a stream then has no more plans than were asked."""
+"""Rows after which wrap plans again, as far as a stream then has no more plans than were asked."""
 _HALF = 0.5
 _UNEVEN = 1e-3
 """Average imbalance from which on partial-key is out of balance, as in its paper's figures."""

@@ -161,7 +161,7 @@ _SPARK = Measurement(
             "random": 10, "tuned": [0.05, 0.02, 0.01, 0.005, 0.002, 0.001],
         },
     },
-    f"{SETS}; fewer keys at smoke size. A job a micro-batch, work is waiting; the "
+    f"{SETS}; fewer keys at smoke size. A job per micro-batch, work is waiting; the "
     "predictor sees all rows beside the engine and its hot keys are the next one's plan",
     {"smoke": 30, "paper": 4500},
 )  # fmt: skip
