@@ -95,7 +95,7 @@ class TestWorker:
 class TestScheduler:
     """The machine of the scheduler."""
 
-    def test_it_deals_in_turn_until_every_worker_has_reported(self) -> None:
+    def test_it_is_round_robin_until_every_worker_has_reported(self) -> None:
         scheduler = CostScheduler(3)
         for number, worker in enumerate([0, 1, 1, 0], start=1):
             scheduler.receive(report_of(worker, number, [(1, 1.0)]))
