@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
 
 def main(
-    ideal_seconds: float = IDEAL_SECONDS, rounds: int = ROUNDS, workers: Sequence[int] = WORKERS
+    ideal_seconds: float = IDEAL_SECONDS, rounds: int = ROUNDS, *, workers: Sequence[int] = WORKERS
 ) -> None:
     """Sleep through rows of three classes of cost, on threads enough for all workers."""
     spark = session(master="local[8]", spark__driver__memory="2g")

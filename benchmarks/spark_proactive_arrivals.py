@@ -235,4 +235,4 @@ def _measured(table: DataFrame, ends: dict[int, float], workers: int, since: flo
 
 
 if __name__ == "__main__":
-    main(Size(*map(int, sys.argv[1:4])))
+    main(Size(seconds=int(sys.argv[1])) if len(sys.argv) > 1 else Size())

@@ -39,6 +39,7 @@ def main(
     rows: int = ROWS,
     rounds: int = ROUNDS,
     warm_rounds: int = WARM_ROUNDS,
+    *,
     schemes: Sequence[str] = SCHEMES,
 ) -> None:
     """Feed files of 200,000 rows to the queries, one after the other; a file is a micro-batch.

@@ -80,6 +80,10 @@ def only_for(condition: Callable[[Grouping], bool]) -> Callable[[Law], Law]:
     return marked
 
 
+def is_asked_of(grouping: Grouping, law: str) -> bool:
+    return law not in CONDITIONS or CONDITIONS[law](grouping)
+
+
 @pytest.fixture(params=SPECS)
 def spec(request: pytest.FixtureRequest) -> str:
     return str(request.param)

@@ -150,7 +150,7 @@ LAWS = [
     for name, law in vars(test_conformance).items()
     if name.startswith("test_") and "spec" in signature(law).parameters
     for scheme in SCHEMES
-    if test_conformance.CONDITIONS.get(name, lambda _: True)(scheme(WORKERS))
+    if test_conformance.is_asked_of(scheme(WORKERS), name)
 ]
 
 

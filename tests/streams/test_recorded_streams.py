@@ -231,7 +231,7 @@ def test_a_text_is_never_in_memory_whole(tmp_path: Path) -> None:
 
 def test_a_recorded_stream_has_the_rows_and_keys_that_pandas_counts() -> None:
     path = Path(__file__).parents[1] / "golden" / "hashtags.parquet"
-    expected = pd.read_parquet(path)["key"]
+    expected = pd.read_parquet(path)["key"].astype(str)  # categories that never come do not count
     stream = file(path, "key")
     assert stream.rows == len(expected) > 0
     assert Counter(keys_of(stream)) == expected.value_counts().to_dict()
