@@ -26,33 +26,34 @@ simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.
 test: lint ## all checks of the library: lint, types, import layers, tests
 	$(MAKE) --jobs=3 types layers unit
 
-lint: $(STAMP)
+lint: $(STAMP) ## ruff: lint and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: $(STAMP) ## mypy, strict
 	$(BIN)/mypy
 
-layers: $(STAMP)
+layers: $(STAMP) ## import-linter: who may import whom
 	$(BIN)/lint-imports
 
-# Each of the many Java processes lives for a minute: what they compile best comes too late, and
-# to verify Spark's classes, and those it generates, is an eighth of what they do. To load the
-# classes takes half of the start, so that one process notes them down for all others. The processes
-# keep two cores busy: threads of NumPy would only wait for each other. Memory that NumPy has freed
-# is kept for its next arrays: to get it from the system anew takes longer than most sums over it.
-# What Python has compiled is kept, too: there are hundreds of Python processes.
+# Settings that make the tests faster.
+# Java: each JVM lives for about a minute, so only the fast compiler (C1) is worth its time, and
+# verifying bytecode would take an eighth of it. Loading Spark's classes takes half of the start:
+# one process writes an archive of them, which all others read (-XX:SharedArchiveFile).
+# NumPy: the test processes already keep both cores busy, so it gets one thread, and malloc keeps
+# freed memory, as getting it from the system again takes longer than most sums over it.
+# Python: hundreds of processes start, so bytecode is written to disk.
 JAVA_QUICK := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions \
   -XX:-BytecodeVerificationRemote -Xlog:disable
 CLASSES := $(abspath $(VENV))/spark-classes.jsa
 
-# Should it fail, tests take longer, and that is all.
+# If this fails, tests only take longer.
 $(CLASSES): $(STAMP) tests/spark_classes.py
 	-JAVA_TOOL_OPTIONS="$(JAVA_QUICK)" \
 	  PYSPARK_SUBMIT_ARGS="--driver-java-options -XX:ArchiveClassesAtExit=$@ pyspark-shell" \
 	  $(BIN)/python -m tests.spark_classes
 
-# Its claims are about time: nothing else runs beside it.
+# Its claims are about times, so it runs alone.
 ON_SPARK := papers/tests/test_figures_on_spark.py
 SYSTEM := slow or cluster or kafka or browser
 
@@ -61,7 +62,7 @@ unit test-system test-papers: export OMP_NUM_THREADS := 1
 unit test-system test-papers: export MALLOC_MMAP_THRESHOLD_ := 67108864
 unit test-system test-papers: export MALLOC_TRIM_THRESHOLD_ := 536870912
 unit test-system test-papers: export PYTHONDONTWRITEBYTECODE :=
-unit: $(STAMP) $(CLASSES)
+unit: $(STAMP) $(CLASSES) ## tests and doctests of the library that need no cluster, broker or browser
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not ($(SYSTEM))"
 
 test-system: $(STAMP) $(CLASSES) ## tests with clusters, brokers, browsers, Spark Connect and whole applications

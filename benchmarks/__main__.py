@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import traceback
 
 BENCHMARKS = (
     "routing",
@@ -23,14 +24,21 @@ BENCHMARKS = (
 
 
 def main(names: list[str]) -> int:
-    """Run the benchmarks called ``names``, all if there are none."""
+    """Run the benchmarks called ``names``, all if there are none; 1 if some fail."""
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         print(f"unknown benchmark {unknown[0]!r}; valid: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
+    failed = []
     for name in names or BENCHMARKS:
-        importlib.import_module(f"benchmarks.{name}").main()
-    return 0
+        try:
+            importlib.import_module(f"benchmarks.{name}").main()
+        except Exception:  # whatever it is, the others can still be measured
+            traceback.print_exc()
+            failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

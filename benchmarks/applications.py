@@ -25,7 +25,7 @@ from unskew.reports.grouping_run import GroupingRun
 from unskew.reports.tables import real_text, replication_text
 
 APPLICATIONS = {"wordcount": "words", "vwap": "purchases", "roads": "flights"}
-"""One a built-in set."""
+"""One per built-in set."""
 LEFT_OUT = "single"  # one worker does all: what it gives is known, and it only takes long
 OURS, MOST_COPIES = "wrap", 1.1
 
@@ -89,7 +89,7 @@ def _measured(spark: SparkSession, name: str, size: Size) -> list[GroupingRun]:
 
 
 def markdown(runs: Mapping[str, Sequence[GroupingRun]]) -> list[str]:
-    """Return the lines of a table with a row a grouping and three columns a set."""
+    """Return the lines of a table with a row per grouping and three columns per set."""
     titles = [f"`{name}` rows/s | λ % | replication" for name in runs]
     lines = [f"| grouping | {' | '.join(titles)} |", "|---" * (1 + 3 * len(runs)) + "|"]
     by_label = [{run.label: run for run in of_set} for of_set in runs.values()]

@@ -25,29 +25,29 @@ TARGETS = {
 }
 
 
-def main() -> None:
+def main(rows: int = ROWS) -> None:
     """Route 10 million integer keys with each scheme, one thread, once it has learned."""
-    stream = zipf(keys=100_000, exponent=1.2, rows=ROWS, seed=1)
+    stream = zipf(keys=100_000, exponent=1.2, rows=rows, seed=1)
     keys = np.concatenate([batch.keys for batch in stream.batches()])
     groupings = {name: _ready(name, keys) for name in GROUPINGS}
     actions = {name: partial(_route, grouping, keys) for name, grouping in groupings.items()}
     seconds = interleaved(actions)
-    rows = []
+    table = []
     for name, took in seconds.items():
         ratio, target = took / seconds["key"], TARGETS.get(name)
         verdict = "" if target is None else f"≤ {target:g} {'✓' if ratio <= target else '✗'}"
-        rows.append([name, f"{1e9 * took / ROWS:.1f}", f"{ratio:.2f}", verdict])
-    title = f"route_many, {ROWS:,} Zipf-1.2 int64 keys, {WORKERS} workers, one thread"
-    show(title, ["grouping", "ns a row", "× key", "target"], rows)
+        table.append([name, f"{1e9 * took / rows:.1f}", f"{ratio:.2f}", verdict])
+    title = f"route_many, {rows:,} Zipf-1.2 int64 keys, {WORKERS} workers, one thread"
+    show(title, ["grouping", "ns per row", "× key", "target"], table)
 
 
 def _ready(name: str, keys: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Grouping:
     grouping = make_grouping(name, WORKERS)
     if isinstance(grouping, LearnedGrouping):
-        return grouping.learn(keys[: ROWS // 5]).build()
+        return grouping.learn(keys[: keys.size // 5]).build()
     if isinstance(grouping, OfflineGrouping):
         return grouping.fit(*np.unique(keys, return_counts=True))
-    grouping.route_many(keys[: ROWS // 5])
+    grouping.route_many(keys[: keys.size // 5])
     return grouping
 
 

@@ -18,7 +18,7 @@ WORKERS = 8
 ROWS = 1_000_000
 
 
-def main(rows: int = ROWS) -> None:
+def main(rows: int = ROWS, rounds: int = 5) -> None:
     """Run each way to work on placed rows with and without loads, the plan given."""
     spark = us.session(master="local[2]", spark__sql__shuffle__partitions=4)
     spark.sparkContext.setLogLevel("ERROR")
@@ -41,7 +41,7 @@ def main(rows: int = ROWS) -> None:
         for name, way in ways.items():
             actions[name] = partial(_run, way, False)
             actions[f"{name} with loads"] = partial(_run, way, True)
-        seconds = interleaved(actions)
+        seconds = interleaved(actions, rounds)
     spark.stop()
     table = [
         [name, f"{seconds[name]:.2f}", f"{seconds[f'{name} with loads'] / seconds[name]:.2f}"]

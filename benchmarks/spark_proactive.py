@@ -1,9 +1,9 @@
-"""Rows of unequal cost on Spark: proactive shuffle beside round robin, both in one run."""
+"""Rows of unequal cost on Spark: proactive shuffle beside round-robin, both in one run."""
 
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -24,8 +24,9 @@ from unskew.spark.worker.timed_functions import TimedRows, UserFunction, identif
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-IN_TURN, PROACTIVE = "shuffle", "proactive-shuffle"
+ROUND_ROBIN, PROACTIVE = "shuffle", "proactive-shuffle"
 ROUNDS, IDEAL_SECONDS, SOURCES = 5, 10, 4
+WORKERS = (2, 4, 8)
 CLASSES = (("slow", 0.025, 2), ("middle", 0.005, 8), ("fast", 0.001, 90))
 """Name, seconds and percent of the rows."""
 MEAN_SECONDS = sum(seconds * percent for _, seconds, percent in CLASSES) / 100
@@ -53,19 +54,21 @@ class Run(NamedTuple):
         return max(self.busy) * len(self.busy) / sum(self.busy)
 
 
-def main(ideal_seconds: int = IDEAL_SECONDS, rounds: int = ROUNDS) -> None:
+def main(
+    ideal_seconds: float = IDEAL_SECONDS, rounds: int = ROUNDS, *, workers: Sequence[int] = WORKERS
+) -> None:
     """Sleep through rows of three classes of cost, on threads enough for all workers."""
     spark = session(master="local[8]", spark__driver__memory="2g")
     spark.sparkContext.setLogLevel("ERROR")
     _overhead(rounds)
     title = "classes of 25 / 5 / 1 ms, cost_by the class"
-    _compare(spark, title, "kind", _sleep, (2, 4, 8), ideal_seconds, rounds)
+    _compare(spark, title, "kind", _sleep, workers, ideal_seconds, rounds)
     title = "classes of 250 / 50 / 10 ms, cost_by the class: a tenth of the rows"
-    _compare(spark, title, "kind", _sleep_ten_times, (2, 4, 8), ideal_seconds, rounds, longer=10)
+    _compare(spark, title, "kind", _sleep_ten_times, workers, ideal_seconds, rounds, longer=10)
     title = "25 / 5 / 1 ms, cost_by a column that has nothing to do with it"
-    _compare(spark, title, "other", _sleep, (8,), ideal_seconds, rounds)
+    _compare(spark, title, "other", _sleep, workers[-1:], ideal_seconds, rounds)
     title = "the same, cost_by the class, worker 0 twice as slow"
-    _compare(spark, title, "kind", _sleep_longer_on_worker_0, (8,), ideal_seconds, rounds)
+    _compare(spark, title, "kind", _sleep_longer_on_worker_0, workers[-1:], ideal_seconds, rounds)
     spark.stop()
 
 
@@ -103,7 +106,7 @@ def _overhead(rounds: int) -> None:
     table = [
         [name, f"{10 * took:.2f}", f"{10 * (took - base):+.2f}"] for name, took in seconds.items()
     ]
-    show("CPU time of a row that costs nothing", ["", "µs a row", "more"], table)
+    show("CPU time of a row that costs nothing", ["", "µs per row", "more"], table)
 
 
 def _least_cpu(actions: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, float]:
@@ -126,31 +129,31 @@ def _compare(
     title: str,
     cost_by: str,
     work: Work,
-    workers: tuple[int, ...],
-    ideal_seconds: int,
+    workers: Sequence[int],
+    ideal_seconds: float,
     rounds: int,
     longer: int = 1,
 ) -> None:
     table = []
     for count in workers:
         df = _rows(spark, int(ideal_seconds * count / MEAN_SECONDS / longer))
-        runs: dict[str, list[Run]] = {IN_TURN: [], PROACTIVE: []}
+        runs: dict[str, list[Run]] = {ROUND_ROBIN: [], PROACTIVE: []}
         for number in range(rounds + 1):
             for name, done in runs.items():
                 run = _run(df, name, cost_by, work, count, seed=number)
                 if number:  # the first compiles and warms
                     done.append(run)
-        table += [_line(count, name, done, runs[IN_TURN]) for name, done in runs.items()]
+        table += [_line(count, name, done, runs[ROUND_ROBIN]) for name, done in runs.items()]
     columns = [
         "workers",
         "rows go",
-        "learnt in",
+        "learning s",
         "job s",
-        "÷ in turn",
+        "÷ round-robin",
         "÷ ideal",
         "busiest ÷ mean",
         "mean end s",
-        "÷ in turn",
+        "÷ round-robin",
     ]
     show(f"{title}; median of {rounds}", columns, table)
 

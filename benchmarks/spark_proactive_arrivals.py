@@ -8,7 +8,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import unskew.spark as us
 from benchmarks._timing import show
-from benchmarks.spark_proactive import CLASSES, IN_TURN, MEAN_SECONDS, PROACTIVE, SOURCES
+from benchmarks.spark_proactive import (
+    CLASSES,
+    MEAN_SECONDS,
+    PROACTIVE,
+    ROUND_ROBIN,
+    SOURCES,
+    WORKERS,
+)
 from benchmarks.spark_proactive_streams import began
 from unskew.events import Epoch, read_epochs
 
@@ -28,12 +35,23 @@ from unskew.events import Epoch, read_epochs
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 SPARKS_OWN = "repartition(W)"
-SECONDS, LEARNING, ROUNDS, PERCENT_BUSY = 30, 15, 2, 80
-FILE_SECONDS, WARMING_BATCHES, WARMING_ROWS, WARMING_SECONDS = 0.25, 8, 20, 20
-WORKERS = (2, 4, 8)
+FILE_SECONDS, WARMING_ROWS = 0.25, 20
 SCHEMA = "batch long, worker int, arrived double, began double, ended double"
 
 Done = tuple[int, int, float, float, float]
+
+
+class Size(NamedTuple):
+    """How much is run; what docs say is of the default."""
+
+    seconds: int = 30
+    rounds: int = 2
+    percent_busy: int = 80
+    workers: Sequence[int] = WORKERS
+    learning: int = 15
+    """Seconds at the start of each run that are not counted."""
+    warming_seconds: int = 20
+    warming_batches: int = 8
 
 
 class Measured(NamedTuple):
@@ -46,10 +64,10 @@ class Measured(NamedTuple):
     batch_seconds: float
     evenness: float
     """The busiest worker over the mean, in the mean micro-batch."""
-    rows_a_message: float
+    rows_per_message: float
 
 
-def main(seconds: int = SECONDS, rounds: int = ROUNDS, percent_busy: int = PERCENT_BUSY) -> None:
+def main(size: Size = Size()) -> None:  # noqa: B008 (a tuple)
     """Let three queries have the same rows at the same rate, one after the other."""
     config: dict[str, Any] = {
         "spark.driver.memory": "2g",
@@ -62,14 +80,15 @@ def main(seconds: int = SECONDS, rounds: int = ROUNDS, percent_busy: int = PERCE
     }
     spark = us.session(master="local[8]", **config)
     spark.sparkContext.setLogLevel("ERROR")
-    rates = {workers: int(percent_busy / 100 * workers / MEAN_SECONDS) for workers in WORKERS}
-    for name in (SPARKS_OWN, IN_TURN, PROACTIVE):  # until Java has compiled all of it
-        _run(spark, name, max(WORKERS), rates[max(WORKERS)], WARMING_SECONDS, rounds)
+    rates = {each: int(size.percent_busy / 100 * each / MEAN_SECONDS) for each in size.workers}
+    most, warming = max(size.workers), size._replace(seconds=size.warming_seconds)
+    for name in (SPARKS_OWN, ROUND_ROBIN, PROACTIVE):  # until Java has compiled all of it
+        _run(spark, name, most, rates[most], warming, size.rounds)
     for workers, rate in rates.items():
-        runs: dict[str, list[Measured]] = {SPARKS_OWN: [], IN_TURN: [], PROACTIVE: []}
-        for number in range(rounds):
+        runs: dict[str, list[Measured]] = {SPARKS_OWN: [], ROUND_ROBIN: [], PROACTIVE: []}
+        for number in range(size.rounds):
             for name, done in runs.items():
-                done.append(_run(spark, name, workers, rate, seconds, number))
+                done.append(_run(spark, name, workers, rate, size, number))
         _show(workers, rate, runs)
     spark.stop()
 
@@ -88,7 +107,7 @@ def _show(workers: int, rate: int, runs: dict[str, list[Measured]]) -> None:
                 f"{one.until_committed / base.until_committed:.3f}",
                 f"{one.batch_seconds:.2f}",
                 f"{one.evenness:.3f}",
-                f"{one.rows_a_message:,.0f}" if one.rows_a_message else "",
+                f"{one.rows_per_message:,.0f}" if one.rows_per_message else "",
             ]
         )
     title = f"{rate:,} rows per second of 25 / 5 / 1 ms, {workers} workers; seconds since arrival"
@@ -110,7 +129,7 @@ def _middle(done: list[Measured]) -> Measured:
 
 
 def _run(
-    spark: SparkSession, name: str, workers: int, rate: int, seconds: int, number: int
+    spark: SparkSession, name: str, workers: int, rate: int, size: Size, number: int
 ) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         source, plans = Path(folder) / "in", Path(folder) / "plans"
@@ -120,20 +139,20 @@ def _run(
         rng = np.random.default_rng(number)
         # What starts, loads and compiles shall not make rows wait that are counted. Spark starts
         # Python processes whenever none is idle, so it takes some micro-batches until all run.
-        for warming in range(WARMING_BATCHES):
+        for warming in range(size.warming_batches):
             _write(source, f"w{warming}", _kinds(rng, WARMING_ROWS * workers), 0.0, 1.0)
             query.processAllAvailable()
         start = time.time()
-        _feed(source, rng, rate, LEARNING + seconds, start)
+        _feed(source, rng, rate, size.learning + size.seconds, start)
         query.processAllAvailable()
         query.stop()
         ends = {one.batchId: _end(one) for one in query.recentProgress if one.numInputRows}
-        measured = _measured(spark.table("arrivals"), ends, workers, start + LEARNING)
+        measured = _measured(spark.table("arrivals"), ends, workers, start + size.learning)
         epochs = _recorded(plans, len(ends)) if name == PROACTIVE else []
         messages = sum(epoch.messages or 0 for epoch in epochs)
         rows = sum(epoch.rows for epoch in epochs)
         spark.sql("DROP VIEW arrivals")
-        return measured._replace(rows_a_message=rows / messages if messages else 0.0)
+        return measured._replace(rows_per_message=rows / messages if messages else 0.0)
 
 
 def _recorded(plans: Path, batches: int) -> list[Epoch]:
@@ -145,11 +164,13 @@ def _recorded(plans: Path, batches: int) -> list[Epoch]:
 
 def _feed(source: Path, rng: np.random.Generator, rate: int, seconds: int, start: float) -> None:
     """Write a file of rows whenever they have arrived, on time whatever the query does."""
-    a_file = round(rate * FILE_SECONDS)
+    rows_per_file = round(rate * FILE_SECONDS)
     for number in range(int(seconds / FILE_SECONDS)):
         first = start + number * FILE_SECONDS
         time.sleep(max(first + FILE_SECONDS - time.time(), 0.0))
-        _write(source, f"{number:04d}", _kinds(rng, a_file), first, FILE_SECONDS / a_file)
+        _write(
+            source, f"{number:04d}", _kinds(rng, rows_per_file), first, FILE_SECONDS / rows_per_file
+        )
 
 
 def _kinds(rng: np.random.Generator, rows: int) -> list[str]:
@@ -209,9 +230,9 @@ def _measured(table: DataFrame, ends: dict[int, float], workers: int, since: flo
         until_committed=(sum(ends[one["batch"]] * one["rows"] for one in found) - arrived) / rows,
         batch_seconds=(last[-1] - last[0]) / max(len(last) - 1, 1),
         evenness=statistics.mean(max(one) * workers / sum(one) for one in busy.values()),
-        rows_a_message=0.0,
+        rows_per_message=0.0,
     )
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(Size(seconds=int(sys.argv[1])) if len(sys.argv) > 1 else Size())

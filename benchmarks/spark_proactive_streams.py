@@ -1,4 +1,4 @@
-"""Rows of unequal cost in streams: proactive shuffle beside round robin, both in one run."""
+"""Rows of unequal cost in streams: proactive shuffle beside round-robin, both in one run."""
 
 import statistics
 import sys
@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import unskew.spark as us
 from benchmarks._timing import show
-from benchmarks.spark_proactive import CLASSES, IN_TURN, PROACTIVE, SOURCES
+from benchmarks.spark_proactive import CLASSES, PROACTIVE, ROUND_ROBIN, SOURCES, WORKERS
 from unskew.events import Epoch, read_epochs
 
 # Spark's Python workers cannot import this file.
@@ -27,7 +27,7 @@ Classes: TypeAlias = Sequence[tuple[str, float, int]]
 
 LEARNING, AFTER_CHANGE, ROWS_AT_CHANGE = 5, 7, 1000
 STEADY = ((125, 30), (1000, 8))
-"""Rows a worker, and how many micro-batches of them are counted."""
+"""Rows per worker, and how many micro-batches of them are counted."""
 CHANGED = (("slow", 0.005, 2), ("middle", 0.025, 8), ("fast", 0.001, 90))
 """What the classes cost after a change: two have changed places."""
 FEWEST_ROWS_PER_MESSAGE = 300
@@ -61,8 +61,12 @@ class Batch(NamedTuple):
         return self.seconds * len(self.busy) / sum(self.busy)
 
 
-def main() -> None:
-    """Feed micro-batches of sleeping work to two queries in turn."""
+def main(
+    workers: Sequence[int] = WORKERS,
+    steady: Sequence[tuple[int, int]] = STEADY,
+    rows_at_change: int = ROWS_AT_CHANGE,
+) -> None:
+    """Feed micro-batches of sleeping work to two queries alternately."""
     config: dict[str, Any] = {
         "spark.driver.memory": "2g",
         # Queries that wait for their turn look for files less often than every 10 ms.
@@ -74,26 +78,26 @@ def main() -> None:
     }
     spark = us.session(master="local[8]", **config)
     spark.sparkContext.setLogLevel("ERROR")
-    for rows_a_worker, counted in STEADY:
-        _steady(spark, (2, 4, 8), rows_a_worker, counted)
-    _changing(spark, 8, ROWS_AT_CHANGE)
+    for rows_per_worker, counted in steady:
+        _steady(spark, workers, rows_per_worker, counted)
+    _changing(spark, max(workers), rows_at_change)
     spark.stop()
 
 
-def _steady(spark: SparkSession, workers: tuple[int, ...], rows: int, counted: int) -> None:
+def _steady(spark: SparkSession, workers: Sequence[int], rows: int, counted: int) -> None:
     table = []
     for count in workers:
         costs = [CLASSES] * (LEARNING + counted)
         runs = {name: done[LEARNING:] for name, done in _run(spark, count, rows, costs).items()}
-        table += [_line(count, name, done, runs[IN_TURN]) for name, done in runs.items()]
+        table += [_line(count, name, done, runs[ROUND_ROBIN]) for name, done in runs.items()]
     title = f"micro-batches of {rows:,} rows per worker of 25 / 5 / 1 ms, mean of {counted}"
     columns = [
         "workers",
         "rows go",
         "batch s",
-        "÷ in turn",
+        "÷ round-robin",
         "mean end s",
-        "÷ in turn",
+        "÷ round-robin",
         "÷ ideal",
         "busiest ÷ mean",
         f"rows per message ≥ {FEWEST_ROWS_PER_MESSAGE}",
@@ -128,8 +132,8 @@ def _times(batches: list[Batch]) -> tuple[list[float], list[float]]:
 def _changing(spark: SparkSession, workers: int, rows: int) -> None:
     runs = _run(spark, workers, rows, [CLASSES] * LEARNING + [CHANGED] * AFTER_CHANGE)
     table = []
-    for number, (in_turn, proactive) in enumerate(
-        zip(runs[IN_TURN], runs[PROACTIVE], strict=True), start=-LEARNING
+    for number, (round_robin, proactive) in enumerate(
+        zip(runs[ROUND_ROBIN], runs[PROACTIVE], strict=True), start=-LEARNING
     ):
         epoch = proactive.epoch
         estimated = sum(epoch.estimated_seconds or ()) if epoch else 0.0
@@ -137,9 +141,9 @@ def _changing(spark: SparkSession, workers: int, rows: int) -> None:
             [
                 f"{number:+d}",
                 (epoch.phase or "") if epoch else "",
-                f"{in_turn.seconds:.2f}",
+                f"{round_robin.seconds:.2f}",
                 f"{proactive.seconds:.2f}",
-                f"{in_turn.evenness:.3f}",
+                f"{round_robin.evenness:.3f}",
                 f"{proactive.evenness:.3f}",
                 f"{estimated / sum(proactive.busy):.3f}" if estimated else "",
             ]
@@ -148,9 +152,9 @@ def _changing(spark: SparkSession, workers: int, rows: int) -> None:
     columns = [
         "batch",
         "phase",
-        "in turn s",
+        "round-robin s",
         "proactive s",
-        "in turn busiest ÷ mean",
+        "round-robin busiest ÷ mean",
         "proactive",
         "estimated ÷ measured",
     ]
@@ -162,7 +166,7 @@ def _run(
 ) -> dict[str, list[Batch]]:
     """Let both queries take the same micro-batches, one query after the other."""
     with tempfile.TemporaryDirectory() as folder:
-        names = {IN_TURN: "in_turn", PROACTIVE: "proactive"}
+        names = {ROUND_ROBIN: "round_robin", PROACTIVE: "proactive"}
         streams = {
             grouping: _start(spark, Path(folder), grouping, name, workers)
             for grouping, name in names.items()

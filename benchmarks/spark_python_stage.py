@@ -1,12 +1,12 @@
 """A stage of short Python tasks: Spark's own ``mapInArrow``, and a step of ours, tuned and not.
 
-Spark sends small rows to a Python worker, some of which wait for an acknowledgement that Linux
+Spark sends small messages to a Python worker, some of which wait for an acknowledgement that Linux
 holds back for 40 ms. With ``UNSKEW_TUNE_WORKERS=1`` our steps have it sent at once, and spare the
 garbage collector what is loaded (`unskew.spark.worker.tuning`).
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -20,12 +20,12 @@ ROWS, ROUNDS = 4_000, 25
 TASKS = (2, 4, 8)
 
 
-def main() -> None:
-    """Time jobs without a Python stage, with Spark's and with ours, in turn."""
+def main(rounds: int = ROUNDS, all_tasks: Sequence[int] = TASKS) -> None:
+    """Time jobs without a Python stage, with Spark's and with ours, one after the other."""
     spark = session(master="local[2]")
     spark.sparkContext.setLogLevel("ERROR")
     table = []
-    for tasks in TASKS:
+    for tasks in all_tasks:
         rows = spark.range(0, ROWS, 1, tasks)
         jobs = {
             "none": rows,
@@ -33,7 +33,7 @@ def main() -> None:
             "ours": map_in_arrow(rows, _as_they_are, "id long"),
             "tuned": _tuned(rows),
         }
-        found = interleaved({name: _written(job) for name, job in jobs.items()}, ROUNDS)
+        found = interleaved({name: _written(job) for name, job in jobs.items()}, rounds)
         names = ("mapInArrow", "ours", "tuned")
         spark_s, ours, tuned = (found[name] - found["none"] for name in names)
         cells = [f"{1000 * seconds:.0f}" for seconds in (found["none"], spark_s, ours, tuned)]

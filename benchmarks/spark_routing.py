@@ -18,19 +18,19 @@ from unskew.streams import zipf
 ROWS, WORKERS, FILES = 10_000_000, 8, 4
 NAMES = ("key", "distribution-aware", "wrap", "popularity", "shuffle", "partial-key", "w-choices")
 
-BY_KEY, IN_TURN = "repartition(W, key)", "repartition(W)"
+BY_KEY, ROUND_ROBIN = "repartition(W, key)", "repartition(W)"
 # The most that a scheme may cost, in times of what plain Spark takes for the like of it.
 TARGETS = {
     "key": (BY_KEY, 1.10),
     "distribution-aware": (BY_KEY, 1.10),
     "wrap": (BY_KEY, 1.10),
     "popularity": (BY_KEY, 1.10),
-    "shuffle": (IN_TURN, 1.00),
+    "shuffle": (ROUND_ROBIN, 1.00),
     "partial-key": (BY_KEY, 1.80),
 }
 
 
-def main(rows: int = ROWS) -> None:
+def main(rows: int = ROWS, rounds: int = 5) -> None:
     """Shuffle 10 million rows of a text key and two numbers to 8 workers, with each scheme."""
     spark = session(master="local[2]", spark__driver__memory="4g")
     spark.sparkContext.setLogLevel("ERROR")
@@ -39,10 +39,10 @@ def main(rows: int = ROWS) -> None:
         df = spark.read.parquet(folder)
         actions: dict[str, Callable[[], object]] = {
             BY_KEY: partial(run, df.repartition(WORKERS, "key")),
-            IN_TURN: partial(run, df.repartition(WORKERS)),
+            ROUND_ROBIN: partial(run, df.repartition(WORKERS)),
             **{name: partial(run, balance(df, "key", WORKERS, grouping=name)) for name in NAMES},
         }
-        seconds = interleaved(actions)
+        seconds = interleaved(actions, rounds)
     spark.stop()
     table = []
     for name, took in seconds.items():

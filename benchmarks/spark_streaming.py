@@ -4,6 +4,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +35,14 @@ class Stream(NamedTuple):
     plans: Path | None
 
 
-def main(rows: int = ROWS, rounds: int = ROUNDS, *schemes: str) -> None:
-    """Feed files of 200,000 rows to the queries in turn; each file is a micro-batch.
+def main(
+    rows: int = ROWS,
+    rounds: int = ROUNDS,
+    warm_rounds: int = WARM_ROUNDS,
+    *,
+    schemes: Sequence[str] = SCHEMES,
+) -> None:
+    """Feed files of 200,000 rows to the queries, one after the other; a file is a micro-batch.
 
     Two plain queries: one places rows by key, and there the loop is all that `balance_stream`
     adds; the other counts, where Spark combines rows before it shuffles, so that `group_by` adds
@@ -51,20 +58,20 @@ def main(rows: int = ROWS, rounds: int = ROUNDS, *schemes: str) -> None:
     spark = us.session(master="local[2]", **config)
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
-        streams = _start_all(spark, Path(folder), schemes or SCHEMES)
-        for number in range(WARM_ROUNDS + rounds):
+        streams = _start_all(spark, Path(folder), schemes)
+        for number in range(warm_rounds + rounds):
             table = _table(rows, number)
             for stream in streams.values():
                 _feed(stream, table, number)
-        durations = {name: _durations(stream) for name, stream in streams.items()}
-        driver = {name: _driver_seconds(stream) for name, stream in streams.items()}
+        durations = {name: _durations(each, warm_rounds) for name, each in streams.items()}
+        driver = {name: _driver_seconds(each, warm_rounds) for name, each in streams.items()}
         for stream in streams.values():
             stream.query.stop()
     spark.stop()
     _print(rows, rounds, durations, driver)
 
 
-def _start_all(spark: SparkSession, folder: Path, schemes: tuple[str, ...]) -> dict[str, Stream]:
+def _start_all(spark: SparkSession, folder: Path, schemes: Sequence[str]) -> dict[str, Stream]:
     names = [PLACED, *map(BALANCED.format, schemes), COUNTED, *map(GROUPED.format, schemes)]
     streams = {}
     for number, name in enumerate(names):
@@ -119,16 +126,16 @@ def _table(rows: int, number: int) -> pa.Table:
     )
 
 
-def _durations(stream: Stream) -> list[float]:
+def _durations(stream: Stream, warm_rounds: int) -> list[float]:
     """Return the milliseconds of each micro-batch that is counted."""
     batches = [one for one in stream.query.recentProgress if one.numInputRows]
-    return [float(one.durationMs["triggerExecution"]) for one in batches[WARM_ROUNDS:]]
+    return [float(one.durationMs["triggerExecution"]) for one in batches[warm_rounds:]]
 
 
-def _driver_seconds(stream: Stream) -> float:
+def _driver_seconds(stream: Stream, warm_rounds: int) -> float:
     if stream.plans is None:
         return 0.0
-    epochs = read_epochs(stream.plans)[WARM_ROUNDS:]
+    epochs = read_epochs(stream.plans)[warm_rounds:]
     return statistics.median(one.planning_seconds or 0.0 for one in epochs)
 
 
@@ -150,6 +157,4 @@ def _print(
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    rows, rounds = (*map(int, given[:2]), *(ROWS, ROUNDS)[len(given[:2]) :])
-    main(rows, rounds, *given[2:])
+    main(*map(int, sys.argv[1:]))

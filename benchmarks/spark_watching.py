@@ -81,7 +81,7 @@ def _print(seconds: float, heard: Timed, shown: Timed, many: Timed) -> None:
         )
     ]
     show(
-        f"watching, milliseconds a micro-batch (of {seconds:.2f} s)",
+        f"watching, milliseconds per micro-batch (of {seconds:.2f} s)",
         ["", "median", "largest", "median, percent of the micro-batch"],
         rows,
     )

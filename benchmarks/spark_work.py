@@ -22,8 +22,8 @@ from unskew.spark.routing.schemes import grouping_for
 
 WORKERS = 8
 NAMES = ("key", "partial-key", "wrap")
-SLEEPING_ROWS, SECONDS_A_ROW = 160_000, 0.001
-BUSY_ROWS, BUSY_SECONDS_A_ROW = 5_000_000, 0.000_01
+SLEEPING_ROWS, SECONDS_PER_ROW = 160_000, 0.001
+BUSY_ROWS, BUSY_SECONDS_PER_ROW = 5_000_000, 0.000_01
 ROUNDS = 5
 
 
@@ -38,7 +38,7 @@ class SlowCount(Aggregator):
 
     def update(self, state: State, batch: pa.RecordBatch) -> State:
         """Count the rows of ``batch``, slowly."""
-        time.sleep(SECONDS_A_ROW * batch.num_rows)
+        time.sleep(SECONDS_PER_ROW * batch.num_rows)
         return (state[0] + batch.num_rows,)
 
     def merge(self, a: State, b: State) -> State:
@@ -57,25 +57,25 @@ class Took(NamedTuple):
     running: float
 
 
-def main(sleeping: int = SLEEPING_ROWS, busy: int = BUSY_ROWS) -> None:
-    """Sleep a millisecond a row with each scheme; then learn before 10 µs of work a row."""
-    _show_slowest(sleeping)
-    _show_learning(busy)
+def main(sleeping: int = SLEEPING_ROWS, busy: int = BUSY_ROWS, rounds: int = ROUNDS) -> None:
+    """Sleep a millisecond per row with each scheme; then learn before 10 µs of work per row."""
+    _show_slowest(sleeping, rounds)
+    _show_learning(busy, rounds)
 
 
-def _show_slowest(rows: int) -> None:
+def _show_slowest(rows: int, rounds: int) -> None:
     spark = _session("local[8]")
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), rows)
         df = spark.read.parquet(folder)
         took: dict[str, list[Took]] = {name: [] for name in NAMES}
-        for round_number in range(ROUNDS + 1):  # the first one warms
+        for round_number in range(rounds + 1):  # the first one warms
             for name, times in took.items():
                 found = _slow_count(df, name, rows)
                 if round_number:
                     times.append(found)
     spark.stop()
-    ideal = rows * SECONDS_A_ROW / WORKERS
+    ideal = rows * SECONDS_PER_ROW / WORKERS
     table = [["ideal: all work / 8", "", f"{ideal:.2f}", "1.00", "", ""]]
     for name, times in took.items():
         learning, running = (statistics.median(column) for column in zip(*times, strict=True))
@@ -98,7 +98,7 @@ def _slow_count(df: DataFrame, name: str, rows: int) -> Took:
     return Took(learned - start, time.perf_counter() - learned)
 
 
-def _show_learning(rows: int) -> None:
+def _show_learning(rows: int, rounds: int) -> None:
     spark = _session("local[2]")
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), rows)
@@ -113,10 +113,10 @@ def _show_learning(rows: int) -> None:
             "sample": partial(us.balance, df, "key", WORKERS, learn="sample"),
             "pass": partial(us.balance, df, "key", WORKERS, learn="pass"),
         }
-        seconds = interleaved(actions, ROUNDS)
+        seconds = interleaved(actions, rounds)
     spark.stop()
     table = []
-    for job, what in (("shuffle", "a bare shuffle"), ("work", "a shuffle and 10 µs a row")):
+    for job, what in (("shuffle", "a bare shuffle"), ("work", "a shuffle and 10 µs per row")):
         for way in ("sample", "pass"):
             ratio = 1 + seconds[way] / seconds[job]
             verdict = f"≤ 1.10 {'✓' if ratio <= 1.1 else '✗'}" if job == "work" else ""
@@ -128,7 +128,7 @@ def _show_learning(rows: int) -> None:
 
 def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        end = time.thread_time() + BUSY_SECONDS_A_ROW * batch.num_rows
+        end = time.thread_time() + BUSY_SECONDS_PER_ROW * batch.num_rows
         while time.thread_time() < end:
             pass
         yield batch

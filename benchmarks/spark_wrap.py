@@ -9,6 +9,7 @@ first fifth, which is not measured, as by one who has to plan before the rows ar
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -34,7 +35,7 @@ ROWS, LEARNED, SOURCES, FILES = 10_000_000, 0.2, 5, 4
 MOST = 4.0
 """λ in percent that the compiled form must not exceed."""
 FEWEST_ROWS = 10_000
-"""Rows a worker must expect for that; with fewer λ is chance."""
+"""Rows that a worker must expect for that; with fewer λ is chance."""
 STREAMS = (
     "zipf:keys=100k,exponent=0.1",
     "zipf:keys=100k,exponent=0.3",
@@ -55,20 +56,22 @@ class Found(NamedTuple):
     percent: float
     """λ"""
     pieces: int
-    """Of keys, beyond one a key."""
+    """Of keys, beyond one per key."""
 
 
-def main(rows: int = ROWS) -> None:
+def main(
+    rows: int = ROWS, streams: Sequence[str] = STREAMS, all_workers: Sequence[int] = WORKERS
+) -> None:
     """Route eight streams to 10, 100 and 500 workers, by plans that were learned in three ways."""
     spark = session(master="local[2]", spark__driver__memory="4g")
     spark.sparkContext.setLogLevel("ERROR")
     table = []
-    for spec in STREAMS:
+    for spec in streams:
         stream = parse_stream(f"{spec},rows={rows}", seed=1)
         with tempfile.TemporaryDirectory() as folder:
             write_parts(Path(folder), stream, int(LEARNED * rows))
             first, rest = (spark.read.parquet(f"{folder}/{part}") for part in ("first", "rest"))
-            for workers in WORKERS:
+            for workers in all_workers:
                 found = on_spark(first, rest, workers, int(LEARNED * rows))
                 simulated = simulate(Wrap(workers, seed=1), stream, sources=SOURCES, learn=LEARNED)
                 table.append(line(spec, workers, rows, found, simulated.imbalance_percent))

@@ -11,14 +11,15 @@ _SIMULATE = [
 ]
 
 
-def main() -> None:
+def main(rounds: int = 5) -> None:
     """Time whole processes; the baseline is a Python that only imports Numba and PyArrow."""
     seconds = interleaved(
         {
             "import numba, pyarrow": lambda: _python("-c", "import numba, pyarrow"),
             "unskew --help": lambda: _python("-m", "unskew", "--help"),
             "unskew simulate, a million rows": lambda: _python(*_SIMULATE),
-        }
+        },
+        rounds,
     )
     base = seconds["import numba, pyarrow"]
     rows = [[name, f"{took:.2f}", f"{took / base:.1f}"] for name, took in seconds.items()]

@@ -9,17 +9,24 @@ import pytest
 from unskew.errors import UnknownNameError
 from unskew_papers.engines.calibration import ON_RECORD
 from unskew_papers.experiment import RUNS_ON, SIZES, SPARK, Experiment
-from unskew_papers.registry import all_experiments, choose
-from unskew_papers.report import PAPERS
+from unskew_papers.registry import SCHEMES, all_experiments, by_id, choose, experiments_of
 
 ALL = list(all_experiments().values())
 every_experiment = pytest.mark.parametrize("experiment", ALL, ids=lambda each: each.id)
 
 
 def test_ids_are_unique_and_name_the_scheme() -> None:
-    made = [each.id for scheme in PAPERS for each in choose([scheme])]
-    assert Counter(made) == Counter(each.id for each in ALL)
-    assert max(Counter(made).values()) == 1
+    declared = {scheme: [each.id for each in experiments_of(scheme)] for scheme in SCHEMES}
+    every = [each for of_scheme in declared.values() for each in of_scheme]
+    assert max(Counter(every).values()) == 1
+    assert every == [each.id for each in ALL]
+    for scheme, of_scheme in declared.items():
+        assert of_scheme == [each.id for each in choose([scheme])]
+
+
+def test_an_id_that_two_experiments_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"two experiments have the id '{ALL[0].id}'"):
+        by_id([*ALL, ALL[0]])
 
 
 @every_experiment

@@ -7,11 +7,13 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
 from papers.tests.squares import Squares
 
+import unskew_papers
 from unskew.errors import UnskewError
 from unskew_papers import running
 from unskew_papers.registry import choose
@@ -62,7 +64,7 @@ def test_a_line_that_was_cut_off_does_not_count(squares: Squares, tmp_path: Path
 
 
 @pytest.mark.parametrize("cut", [0, 5], ids=["an empty file", "a file with part of its first line"])
-def test_a_file_that_has_not_even_its_first_line_is_begun_anew(
+def test_a_file_that_has_not_even_its_first_line_is_begun_again(
     squares: Squares, tmp_path: Path, cut: int
 ) -> None:
     run(squares, tmp_path)
@@ -73,12 +75,19 @@ def test_a_file_that_has_not_even_its_first_line_is_begun_anew(
     assert kept.read_text() == whole
 
 
+@pytest.mark.parametrize(
+    ("name", "module"), [("unskew", running), ("unskew-papers", unskew_papers)]
+)
 def test_rows_of_another_version_are_not_mixed(
-    squares: Squares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    squares: Squares,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    module: ModuleType,
 ) -> None:
     run(squares, tmp_path)
-    monkeypatch.setattr(running, "__version__", "99.9")
-    with pytest.raises(OtherRunError, match=r"unskew was '.*', is now '99.9'.*--fresh"):
+    monkeypatch.setattr(module, "__version__", "99.9")
+    with pytest.raises(OtherRunError, match=rf"{name} was '.*', is now '99.9'.*--fresh"):
         run(squares, tmp_path)
 
 

@@ -52,7 +52,7 @@ def test_rows_that_keep_every_limit_hold_every_claim_on_wrap() -> None:
         pytest.param(
             {"imbalance": 3.1, "workers": 1000},
             {"three-percent-of-all", "near-the-best"},
-            id="8,000 measured rows a worker count for one reading only",
+            id="8,000 measured rows per worker count for one reading only",
         ),
         pytest.param({"imbalance": 1.5, "workers": 500}, {"near-the-best"}, id="another is best"),
         pytest.param({"memory": 1100}, {"memory"}, id="W keys more than there are"),

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.dashboard.test_dashboard_server import wait_for
+from tests.dashboard.test_serving import wait_for
 
 from unskew.dashboard import demo as demo_module
 from unskew.dashboard.demo import GROUPINGS, Demo, SimulatedGrouping, demo_batches

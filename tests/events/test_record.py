@@ -78,7 +78,7 @@ def test_a_large_record_lets_its_older_half_go_and_a_tail_misses_nothing(
     assert len(kept) < 30
 
 
-def test_a_record_that_was_begun_anew_is_read_from_its_begin(tmp_path: Path) -> None:
+def test_a_record_that_was_begun_again_is_read_from_its_begin(tmp_path: Path) -> None:
     tail = EventTail(tmp_path)
     for _ in range(3):
         append_epoch(tmp_path, PLAIN)

@@ -13,8 +13,9 @@ from unskew.simulator.sources import Sources
 from unskew.streams.base import Batch
 from unskew.streams.zipf import zipf
 
-KEYS, MESSAGES, SOURCES = 100_000, 10_000_000, 5
+KEYS, ROWS, SOURCES = 100_000, 10_000_000, 5
 
+# Printed by the authors' Java simulator (see golden/README.md).
 # Exponent, workers, and for key grouping and partial-key the mean over time of I(t)/t (their
 # simulator divides by the rows so far) and the replication after 10 million rows.
 TABLE = [
@@ -29,7 +30,7 @@ def run(grouping: Grouping, exponent: float) -> tuple[float, float]:
     names = pa.array([str(rank + 1) for rank in range(KEYS)])
     sources, observer = Sources(grouping, SOURCES), Observer(grouping.workers, n_keys=KEYS)
     fractions = []
-    for batch in zipf(KEYS, exponent, MESSAGES, seed=1).batches(20_000):
+    for batch in zipf(KEYS, exponent, ROWS, seed=1).batches(20_000):
         text = names.take(pa.array(batch.keys.astype(np.int64)))
         observer.observe(batch.keys, sources.route(Batch(text, None)))
         fractions.append(imbalance(observer.loads) / observer.rows)

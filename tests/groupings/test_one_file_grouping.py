@@ -1,7 +1,11 @@
 """A grouping is one file: the two below are defined and registered here, and run everywhere."""
 
+import inspect
+import re
 import sys
 from collections.abc import Iterator
+from inspect import signature
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +21,7 @@ import unskew.spark as us
 from unskew import GROUPINGS, Grouping, Plan, PlannedGrouping, register, simulate, zipf
 from unskew.cli.main import app
 from unskew.errors import InvalidGroupingError
-from unskew.groupings.base import LearnedGrouping, SparkMode, Weights, Workers
+from unskew.groupings.base import LearnedGrouping, OfflineGrouping, SparkMode, Weights, Workers
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.plan import hashing_plan
 from unskew.groupings.wrap import Wrap
@@ -29,6 +33,7 @@ from unskew.sketches.space_saving import SpaceSaving
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 WORKERS = 4
+CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 
 class Neighbours(Grouping):
@@ -135,19 +140,43 @@ def test_a_plan_of_it_is_followed(rows: DataFrame) -> None:
     assert all(first[row] == WORKERS - 1 - worker for row, worker in second.items())
 
 
+@pytest.fixture(scope="module")
+def routes_of_another_process() -> dict[str, list[int]]:
+    here = "tests.groupings.test_one_file_grouping"
+    register_all = f"import {here} as here; [here.register(each) for each in here.SCHEMES]"
+    return test_conformance.routes_elsewhere(NAMES, first=register_all)
+
+
 LAWS = [
-    law
+    pytest.param(scheme.name, law, id=f"{scheme.name}-{name}")
     for name, law in vars(test_conformance).items()
-    if name.startswith("test_")
-    and law.__code__.co_varnames[:1] == ("spec",)
-    and law.__code__.co_argcount == 1
+    if name.startswith("test_") and "spec" in signature(law).parameters
+    for scheme in SCHEMES
+    if test_conformance.is_asked_of(scheme(WORKERS), name)
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("name", NAMES)
-def test_it_conforms(name: str, law: Any) -> None:
-    law(name)
+@pytest.mark.parametrize(("name", "law"), LAWS)
+def test_it_conforms(name: str, law: Any, request: pytest.FixtureRequest) -> None:
+    law(name, *(request.getfixturevalue(each) for each in [*signature(law).parameters][1:]))
+
+
+def test_the_snippet_in_contributing_is_a_grouping() -> None:
+    text = CONTRIBUTING.read_text()
+    [snippet] = [each for each in re.findall(r"```python\n(.*?)```", text, re.S) if "@reg" in each]
+    exec(snippet, {"__name__": "contributing"})  # noqa: S102 (our own)
+    try:
+        loads = simulate(GROUPINGS["your-scheme"](WORKERS), zipf(100, 1.0, 10_000)).loads
+        test_conformance.test_candidates_never_miss_a_worker_used("your-scheme")
+    finally:
+        del GROUPINGS["your-scheme"]
+    assert min(loads) > 0
+
+
+@pytest.mark.parametrize("base", [Grouping, OfflineGrouping, PlannedGrouping])
+def test_contributing_names_all_that_can_be_declared(base: type) -> None:
+    text = CONTRIBUTING.read_text()
+    assert [name for name in inspect.get_annotations(base) if f"`{name}`" not in text] == []
 
 
 def made(**declared: Any) -> type[Grouping]:

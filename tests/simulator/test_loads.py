@@ -52,7 +52,7 @@ def test_feeding_by_key_sends_a_key_through_one_source() -> None:
     assert len({int(step) for step in steps[0]}) <= 3
 
 
-def test_the_deal_changes_who_knows_what() -> None:
+def test_the_feed_changes_which_source_knows_what() -> None:
     by_key = simulate(PartialKey(8), STREAM, sources=5, feed="key")
     in_turn = simulate(PartialKey(8), STREAM, sources=5)
     assert by_key.rows == in_turn.rows

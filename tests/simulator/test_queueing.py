@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.groupings.event_by_event import CostScheduler, CostWorker, SyncRequest
+from tests.groupings.proactive.event_by_event import CostScheduler, CostWorker, SyncRequest
 
 from unskew.errors import InvalidParameterError, MissingExtraError
 from unskew.groupings.base import Grouping

@@ -3,10 +3,12 @@
 import bz2
 import gzip
 import pickle
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -228,7 +230,8 @@ def test_a_text_is_never_in_memory_whole(tmp_path: Path) -> None:
 
 
 def test_a_recorded_stream_has_the_rows_and_keys_that_pandas_counts() -> None:
-    stream = file(Path(__file__).parents[1] / "golden" / "hashtags.parquet", "key")
-    keys = keys_of(stream)
-    assert stream.rows == len(keys) == 5_000
-    assert len(set(keys)) == 912
+    path = Path(__file__).parents[1] / "golden" / "hashtags.parquet"
+    expected = pd.read_parquet(path)["key"].astype(str)  # categories that never come do not count
+    stream = file(path, "key")
+    assert stream.rows == len(expected) > 0
+    assert Counter(keys_of(stream)) == expected.value_counts().to_dict()

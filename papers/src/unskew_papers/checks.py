@@ -424,7 +424,7 @@ class Exact:
     def __call__(self, rows: Rows) -> Verdict:
         """Ask the rows."""
         found = [row["exact"] for row in rows.where(**self.where) if row.get("exact") is not None]
-        return Verdict(all(found), f"{sum(found)} of {len(found)} {self.what}")
+        return Verdict(bool(found) and all(found), f"{sum(found)} of {len(found)} {self.what}")
 
 
 @dataclass(frozen=True, init=False)

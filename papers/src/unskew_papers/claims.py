@@ -15,8 +15,6 @@ class Reason:
     ----------
     text
         The reason.
-    shown_by
-        A test or a command that has shown it; empty where it is argued.
 
     Examples
     --------
@@ -25,11 +23,9 @@ class Reason:
     """
 
     text: str
-    shown_by: str = ""
 
     def __add__(self, other: "Reason") -> "Reason":
-        shown = "; ".join(each.shown_by for each in (self, other) if each.shown_by)
-        return Reason(f"{self.text} {other.text}", shown)
+        return Reason(f"{self.text} {other.text}")
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,21 @@
 """The experiments of all papers, and what names on the command line mean."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 
 from unskew.errors import UnknownNameError
 from unskew_papers.experiment import ENGINES, RUNS_ON, Experiment
 
-_SCHEMES = (
-    "own",
-    "distribution-aware",
-    "proactive-shuffle",
-    "popularity",
-    "partial-key",
-    "dynamic-key",
-)
-"""Our own checks and the papers' schemes, each a sub-package, in the order of the report."""
+SCHEMES = {
+    "own": "Our own checks",
+    "distribution-aware": "Rivetti et al. 2015, distribution-aware key grouping (called DKG there)",
+    "proactive-shuffle": "Rivetti et al. 2016, proactive online shuffle grouping (POSG)",
+    "popularity": "Chen, Zhang, Jin, popularity-aware grouping (PStream)",
+    "partial-key": "Nasir et al. 2015, partial key grouping (PKG)",
+    "dynamic-key": "Dalabasmaz, Can, dynamic key grouping (also called DKG, in this paper)",
+}
+"""Our own checks and the schemes, each a sub-package, with their papers; in the report's order."""
 
 # Papers were numbered before they were named after their schemes; older notes still say 003/fig7.
 _NUMBERS = {
@@ -30,10 +30,24 @@ _NUMBERS = {
 @cache
 def all_experiments() -> dict[str, Experiment]:
     """Return every experiment by its id, our own checks first."""
+    return by_id(each for scheme in SCHEMES for each in experiments_of(scheme))
+
+
+def experiments_of(scheme: str) -> Sequence[Experiment]:
+    """Return what the sub-package of a scheme declares."""
+    declared: Sequence[Experiment] = import_module(
+        f"unskew_papers.{scheme.replace('-', '_')}"
+    ).EXPERIMENTS
+    return declared
+
+
+def by_id(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
+    """Return experiments by their ids, which must differ."""
     found: dict[str, Experiment] = {}
-    for scheme in _SCHEMES:
-        module = import_module(f"unskew_papers.{scheme.replace('-', '_')}")
-        found |= {each.id: each for each in module.EXPERIMENTS}
+    for each in experiments:
+        if each.id in found:
+            raise ValueError(f"two experiments have the id {each.id!r}")
+        found[each.id] = each
     return found
 
 

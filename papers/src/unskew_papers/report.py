@@ -7,16 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from unskew_papers.experiment import RUNS_ON
+from unskew_papers.registry import SCHEMES
 from unskew_papers.results import FIGURE
 
-PAPERS = {
-    "own": "Our own checks",
-    "distribution-aware": "Rivetti et al. 2015, distribution-aware key grouping (DKG)",
-    "proactive-shuffle": "Rivetti et al. 2016, proactive online shuffle grouping (POSG)",
-    "popularity": "Chen, Zhang, Jin, popularity-aware grouping (PStream)",
-    "partial-key": "Nasir et al. 2015, partial key grouping (PKG)",
-    "dynamic-key": "Dalabasmaz, Can, dynamic key grouping (DKG)",
-}
 UNEXPLAINED = "not explained yet"
 # The policy lets the browser itself refuse whatever would go to the network.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -48,7 +41,7 @@ def render_page(summaries: Sequence[dict[str, Any]]) -> str:
         _contents(summaries),
     ]
     for paper, members in groupby(summaries, key=paper_of):
-        body.append(f"<h2>{paper}: {escape(PAPERS.get(paper, ''))}</h2>")
+        body.append(f"<h2>{paper}: {escape(SCHEMES.get(paper, ''))}</h2>")
         body += [_section(each) for each in members]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -145,7 +138,7 @@ def render_markdown(summaries: Sequence[dict[str, Any]], command: str) -> str:
         "\n".join(f"- {line}" for line in kinds(summaries)),
     ]
     for paper, members in groupby(summaries, key=paper_of):
-        parts.append(f"## {paper}: {PAPERS.get(paper, '')}")
+        parts.append(f"## {paper}: {SCHEMES.get(paper, '')}")
         parts += [_markdown_section(each) for each in members]
     return "\n\n".join(parts) + "\n"
 

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import unskew_papers
 from unskew import __version__
 from unskew.reports.page import write_page
 from unskew_papers.experiment import SIZES, SPARK, Experiment, Parameters
@@ -27,7 +28,11 @@ def folder_of(out: Path, experiment_id: str, size: str) -> Path:
 def versions(experiment: Experiment) -> dict[str, str]:
     """Return the versions of what made the rows."""
     names = [*_LIBRARIES, "pyspark"] if experiment.runs_on == SPARK else _LIBRARIES
-    found = {"unskew": __version__, "python": platform.python_version()}
+    found = {
+        "unskew": __version__,
+        "unskew-papers": unskew_papers.__version__,
+        "python": platform.python_version(),
+    }
     for name in names:
         try:
             found[name] = version(name)

@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+import unskew_papers
 from unskew import __version__
 from unskew.errors import UnskewError
 from unskew_papers import results
@@ -147,6 +148,7 @@ def open_kept(experiment: Experiment, size: str, *, seed: int, out: Path) -> Kep
     owner = _owner_of(experiment)
     header = {
         "unskew": __version__,
+        "unskew-papers": unskew_papers.__version__,
         "id": owner.id,
         "size": size,
         "seed": seed,

@@ -43,7 +43,7 @@ def loads_by_chance(contents: np.ndarray, plan: Plan, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("times", [1, 10, 100])
-def test_the_deviation_is_what_many_deals_show(times: int) -> None:
+def test_the_deviation_is_what_many_placings_show(times: int) -> None:
     plan = plan_of([3.0, 1.0])
     contents = np.arange(20_000, dtype=np.uint64) // np.uint64(times)
     draws = np.array([loads_by_chance(contents, plan, seed)[0] for seed in range(400)])

@@ -93,7 +93,7 @@ def test_a_plan_of_other_identities_is_refused() -> None:
         worker_column(sf.lit(1), Wrap(4).plan)
 
 
-def test_round_robin_deals_each_partition_in_turn_from_another_start(spark: SparkSession) -> None:
+def test_round_robin_starts_at_another_worker_in_each_partition(spark: SparkSession) -> None:
     df = spark.range(0, 20, 1, 2).withColumn("number", sf.monotonically_increasing_id())
     rows = df.select("id", round_robin_column(4, sf.col("number")).alias("worker")).collect()
     assert [row["worker"] for row in sorted(rows)[:10]] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_popularity_deals_the_keys_that_are_hot_now(spark: SparkSession, folder: Path) -> None:
+def test_popularity_spreads_the_keys_that_are_hot_now(spark: SparkSession, folder: Path) -> None:
     grouping = Popularity(WORKERS, frequency=0.1)
     placed = balance_stream(
         source(spark, folder), "user", WORKERS, plan_path=folder / "plans", grouping=grouping

@@ -71,11 +71,11 @@ _LEFT = {which: _dkg(which, mu=LARGEST) / _dkg(which, mu=1) for which in ("mean"
 
 FIGURE_6 = Exhibit(
     "fig6",
-    "Imbalance of DKG over the buckets a worker (Θ = 1, k = 2)",
+    "Imbalance of DKG over the buckets per worker (Θ = 1, k = 2)",
     _over("mu", "buckets per worker μ"),
     (
         Claim("second-bucket",
-              "A second bucket a worker cuts the mean imbalance sharply, more help little.",
+              "A second bucket per worker cuts the mean imbalance sharply, more help little.",
               "a sharp fall from μ = 1 to 2",
               All(Ordered({"the second brings": _ONE - _TWO, "all others": _TWO - _ALL_BUCKETS},
                           each=["alpha"], form="{:.1f}"),

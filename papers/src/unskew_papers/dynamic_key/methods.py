@@ -48,7 +48,7 @@ WAITING = (
     "worker, so that starting a job does not count"
 )
 SECONDS = 1000
-"""Event time of a stream: 10 million rows at 10,000 a second; shorter ones have a lower rate."""
+"""Event time of a stream: 10 million rows at 10,000 per second; shorter ones have a lower rate."""
 COUNTRIES = "synthetic, as in the paper: names of 204 countries, one of them with r % of the rows"
 ELECTION = (
     "twitter-election (5 million rows, 68 % skew) is replaced by election~: one key with 68 % of "

@@ -61,7 +61,7 @@ def _as_printed(column: str, place: int) -> Near:
 
 TABLE_1 = Exhibit(
     "table1",
-    "Ideal load, threshold load and most workers a key, by number of machines",
+    "Ideal load, threshold load and most workers per key, by number of machines",
     Drawing(
         Chart("machines", "load in %", [
             Lines("workers", "ideal_load", label="ideal"),

@@ -246,7 +246,7 @@ FIGURE_9 = Exhibit(
               Within(10, 50, smallest("d", scheme="PKG", fraction=below(BALANCED)),
                      each=["workers"], where={"workers": one_of(50, 100)}, form="d={}")),
         Claim("less-memory-than-shuffle",
-              "The memory stays below shuffle grouping's upper bound of W counters a key.",
+              "The memory stays below shuffle grouping's upper bound of W counters per key.",
               "below W·K",
               Below(1, cell("replication") / cell("workers"), each=["workers", "d"],
                     where={"scheme": "PKG"}, form="{:.2f} of W")),

@@ -121,8 +121,8 @@ _NOT_SHARP = Reason(
     "which share on it counted a key as actually hot."
 )
 _ALL_COMPILED = Reason(
-    "All predictors count arrays in compiled loops here, some nanoseconds a row, so there is less "
-    "to save; and it is a time, which a busy machine changes."
+    "All predictors count arrays in compiled loops here, some nanoseconds per row, so there is "
+    "less to save; and it is a time, which a busy machine changes."
 )
 
 

@@ -202,7 +202,7 @@ FIGURE_13 = Exhibit(
         Claim("dear-merges-flatten",
               "Where a merge takes as long as a row, it does not (our own, to test the reason).",
               "no growth after 80 (here: 5 %)", _flattens(_DEAR_MERGES),
-              Reason("With 10 million rows a window has more rows of each key, so fewer merges a "
+              Reason("With 10 million rows a window has more rows of each key, so fewer merges per "
                      "row: 32 aggregators keep up with 112 workers, and not with 128.")),
         Claim("beats-dkg", "With 128 workers PStream beats DKG.", "+32 %",
               AtLeast(0.32, _gain("DKG"), where=_THE_128, form="{:+.0%}")),

@@ -16,10 +16,10 @@ from unskew_papers.figures import Chart, Drawing, Lines, Series
 from unskew_papers.quantities import Quantity, cell, largest, mean, smallest, where_largest
 from unskew_papers.rows import Row, Rows, at_least, one_of, span, up_to
 
-ROUND_ROBIN, POSG, ORACLE, WRAP = "Round Robin", "POSG", "Full Knowledge", "wrap, told the costs"
+ROUND_ROBIN, POSG, ORACLE, WRAP = "Round Robin", "POSG", "Full Knowledge", "wrap, given the costs"
 DATA = (
     "synthetic, as in the paper: 4,096 keys, Zipf, execution times of 1 … 64 ms assigned to the "
-    "keys at random. wrap, which keeps keys together, is told the cost of every row"
+    "keys at random. wrap, which keeps keys together, is given the cost of every row"
 )
 DEFAULTS: dict[str, Any] = {
     "exponent": 1.0,

@@ -59,7 +59,7 @@ def test_spark_finds_the_class_that_holds_the_estimate_of_the_sketch(df: DataFra
 
 
 @pytest.mark.parametrize("speeds", [[1.0] * WORKERS, [1.0, 1.0, 4.0, 1.0, 0.5]], ids=str)
-def test_a_source_deals_each_class_in_proportion_to_speeds(
+def test_a_source_spreads_each_class_in_proportion_to_speeds(
     df: DataFrame, adaptive: None, speeds: list[float]
 ) -> None:
     schedule = schedule_for(df, speeds)

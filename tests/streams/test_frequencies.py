@@ -179,7 +179,7 @@ def test_costs_do_not_go_with_popularity() -> None:
     assert abs(correlation) < 6 / math.sqrt(4096)
 
 
-def test_another_cost_seed_deals_other_costs_to_the_same_rows() -> None:
+def test_another_cost_seed_gives_other_costs_to_the_same_rows() -> None:
     inner = zipf(64, 1.0, 1000, seed=5)
     one, other = (next(with_costs(inner, seed=seed).batches()) for seed in (1, 2))
     assert np.array_equal(one.keys, other.keys)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.advisor.log_cases import completed, executor, job, started, task, write
+from tests.advisor.history.log_cases import completed, executor, job, started, task, write
 
 from unskew.cli.main import main
 

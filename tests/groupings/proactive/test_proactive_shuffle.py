@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.groupings.event_by_event import CostScheduler, CostWorker, SyncReply, SyncRequest
+from tests.groupings.proactive.event_by_event import (
+    CostScheduler,
+    CostWorker,
+    SyncReply,
+    SyncRequest,
+)
 
 from unskew.errors import InvalidParameterError
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
@@ -90,7 +95,7 @@ class TestWorker:
 class TestScheduler:
     """The machine of the scheduler."""
 
-    def test_it_deals_in_turn_until_every_worker_has_reported(self) -> None:
+    def test_it_is_round_robin_until_every_worker_has_reported(self) -> None:
         scheduler = CostScheduler(3)
         for number, worker in enumerate([0, 1, 1, 0], start=1):
             scheduler.receive(report_of(worker, number, [(1, 1.0)]))

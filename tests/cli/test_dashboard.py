@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from tests.cli.test_cli_errors import Capture, complaint
+from tests.cli.test_errors import Capture, complaint
 from tests.dashboard.dashboard_cases import event
 
 from unskew.dashboard.serving import open_socket

@@ -155,7 +155,7 @@ class CostScheduler:
     workers
         Number of downstream workers, at least 1.
     resync_after
-        Ask the workers anew after so many rows without a report, 0 for never.
+        Ask the workers again after so many rows without a report, 0 for never.
     epsilon, delta, seed
         Precision and hash functions of the matrices, equal for the scheduler and all workers.
 

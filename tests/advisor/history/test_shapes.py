@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.advisor.log_cases import completed, executor, job, started, task, write
+from tests.advisor.history.log_cases import completed, executor, job, started, task, write
 
 from unskew.advisor.history import read_history
 from unskew.advisor.history.tasks import Spread
