@@ -180,8 +180,8 @@ def parse_source(text: str, portions: BatchSizes) -> Source:
 
 
 def _generated(text: str, portions: BatchSizes) -> Generated:
-    rate = parse_whole("unskew run", "--source rate", text) if text else _RATE
-    check_int("unskew run", "--source rate", rate, minimum=1)
+    rate = parse_whole("unskew run", "--source", text) if text else _RATE
+    check_int("unskew run", "--source", rate, minimum=1)
     if portions.batch_rows is not None:
         return Generated(rate, portions.batch_rows / rate, portions.max_batches)
     return Generated(rate, portions.trigger or 1.0, portions.max_batches)
