@@ -9,7 +9,7 @@ after every one; the first rounds, in which the JVM compiles and schemes learn, 
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,13 +40,13 @@ class Size(NamedTuple):
     warm_up: int = 2
 
 
-def main(size: Size = Size()) -> None:  # noqa: B008 (a tuple)
-    """Run all sets, print a table, and judge the claim."""
+def main(size: Size = Size(), names: Iterable[str] = APPLICATIONS) -> None:  # noqa: B008 (a tuple)
+    """Run all sets, or those of some applications, print a table, and judge the claim."""
     started = time.perf_counter()
     spark = run_session(None, workers=size.workers, waits=True)
     # Queries that wait for their turn look for files this often, which takes time from others.
     spark.conf.set("spark.sql.streaming.pollingDelay", "500ms")
-    runs = {name: _measured(spark, name, size) for name in APPLICATIONS}
+    runs = {name: _measured(spark, name, size) for name in names}
     spark.stop()
     print(
         f"\n{size.workers} workers, {1000 * size.delay:g} ms per row (at best "

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 from tests.cheap_settings import FEW_STATES, IDLE, INTERPRETED, PARTITIONS, PLAIN_FILES
 
@@ -28,6 +29,10 @@ _SETTINGS = {PARTITIONS: "4", "spark.sql.session.timeZone": "UTC"}
 _NOT_PASSED_ON = ("PYSPARK_PYTHON", "PYTHONPATH")
 
 Reports = dict[str, dict[str, Any]]
+
+# No test looks at the clock: the first example may have to compile a loop.
+settings.register_profile("unskew", deadline=None)
+settings.load_profile("unskew")
 
 
 # Files that take longest come first, or one of two processes would have to wait for the other.

@@ -29,7 +29,9 @@ SMALL = {
         "benchmark.Size(seconds=2, rounds=1, workers=[2], learning=2, warming_seconds=1,"
         " warming_batches=1)"
     ),
-    "applications": "benchmark.Size(workers=2, batch_rows=300, rounds=3, warm_up=1)",
+    "applications": (
+        "benchmark.Size(workers=2, batch_rows=300, rounds=3, warm_up=1), names=['wordcount']"
+    ),
 }
 """What the main function of each is given."""
 
