@@ -9,6 +9,7 @@ from tests.apps.running.run_cases import asked
 
 from unskew.apps.running.kafka import CONNECTOR, connector, package_settings
 from unskew.apps.running.runner import MARKER, CheckpointOwner, claim_checkpoint
+from unskew.apps.running.sources import BatchSizes, parse_source
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
 
 MARK = CheckpointOwner("wordcount", "built-in", 100)
@@ -134,3 +135,8 @@ def test_the_connector_is_of_sparks_version_unless_told_otherwise(
     (tmp_path / "a.jar").touch()
     assert package_settings((connector(),)) == {"spark.jars": jars}
     assert package_settings(()) == {}
+
+
+def test_a_rate_is_written_as_any_other_number(tmp_path: Path) -> None:
+    sizes = BatchSizes(None, None, None, tmp_path)
+    assert parse_source("rate:2.5k", sizes) == parse_source("rate:2500", sizes)
