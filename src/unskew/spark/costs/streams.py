@@ -1,4 +1,4 @@
-"""Streams that learn what rows cost while they run: `map_rows`, and online schemes by weight."""
+"""Streams that learn what rows cost while they run: `map_rows` and `map_batches`."""
 
 import hashlib
 import json
@@ -7,19 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
-from unskew.metrics import imbalance_percent
 from unskew.spark.costs.placement import place_by_schedule
 from unskew.spark.costs.scheduler import CostControl, cost_fields, work_in
-from unskew.spark.plans.live_file import LiveFile
-from unskew.spark.plans.saved import PlanStore, check_local_path, key_types
-from unskew.spark.steps.running import STATS_FIELD, WorkerStats, map_with_stats, read_stats
+from unskew.spark.plans.saved import check_local_path, key_types
+from unskew.spark.steps.running import STATS_FIELD, map_with_stats
 from unskew.spark.stream.listener import follow, new_name
-from unskew.spark.stream.loop import WORK_SUFFIX, Loop, Report
+from unskew.spark.stream.loop import Loop, Report, costs_file
 from unskew.spark.worker.cost_messages import (
     ControlFolder,
     DamagedMessageError,
@@ -27,8 +24,6 @@ from unskew.spark.worker.cost_messages import (
     WorkDone,
     matrices_of,
 )
-from unskew.spark.worker.key_times import WorkTimes
-from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, WeightsFolder, as_line, from_lines
 from unskew.spark.worker.timed_functions import TimedStep, measured_results_of
 
 
@@ -90,7 +85,7 @@ class CostLoop(Loop[list[WorkDone]]):
     def __init__(
         self, owner: str, folder: Path, target: str, workers: int, matrices: Matrices
     ) -> None:
-        file = _costs_file(owner, folder, target)
+        file = costs_file(owner, folder, target)
         self._control = _restored(file.read(owner), workers, matrices)
         super().__init__(folder, file, without_file="Rows went round-robin")
 
@@ -137,75 +132,3 @@ def _restored(lines: list[str] | None, workers: int, matrices: Matrices) -> Cost
         with suppress(DamagedMessageError):
             return CostControl.restored(workers, matrices, b64decode(lines[1]))
     return CostControl(workers, matrices)
-
-
-class WeighingLoop(Loop[list[WorkerStats]]):
-    """Learn from every micro-batch what rows of its keys take, and let the next weigh them by it.
-
-    Parameters
-    ----------
-    owner
-        Who is named in errors.
-    folder
-        The folder of the query: costs go there, and the record of micro-batches. The stream goes on
-        from what is there.
-    target
-        Whom the costs are for, in words that fit a message.
-    workers
-        How many workers take rows.
-    """
-
-    def __init__(self, owner: str, folder: Path, target: str, workers: int) -> None:
-        file = _costs_file(owner, folder, target)
-        self._workers = workers
-        self._costs = from_lines(file.read(owner), N_SLOTS) or RowCosts.nothing(N_SLOTS)
-        super().__init__(folder, file, without_file="All rows weighed the same")
-
-    @property
-    def source(self) -> WeightsFolder:
-        """Where tasks find what rows weigh."""
-        return WeightsFolder(self._file.pair, N_SLOTS)
-
-    def read(self, progress: Any, name: str) -> Report | None:
-        """Return what keys took in a micro-batch, and which costs its rows were weighed by."""
-        version = progress.observedMetrics[name]["version"]
-        work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
-        if version is None or work is None:
-            return None
-        return Report.of(progress, version=int(version), stats=work[STATS_FIELD])
-
-    def _observed(self, report: Report) -> list[WorkerStats] | None:
-        stats = read_stats(report.stats, self._workers)
-        return stats if any(one.rows for one in stats) else None
-
-    def _learn(self, report: Report, observed: list[WorkerStats]) -> tuple[dict[str, Any], bool]:
-        rows, busy, of_calls = np.zeros(self._workers, np.int64), *np.zeros((2, self._workers))
-        times = []
-        for one in observed:
-            rows[one.worker] += one.rows
-            busy[one.worker] += one.seconds
-            if one.payload:
-                times.append(WorkTimes.unpacked(one.payload))
-                of_calls[one.worker] += times[-1].slot_seconds.sum(dtype=np.float64)
-        self._costs = self._costs.after(times)
-        fields = {
-            "version": report.version,
-            "rows": int(rows.sum()),
-            "loads": tuple(rows.tolist()),
-            "imbalance": imbalance_percent(of_calls),
-            "imbalance_of": "busy_seconds",
-            "predicted_imbalance": None,
-            "busy_seconds": tuple(busy.tolist()),
-        }
-        return fields, True
-
-    def _put_in_force(self) -> None:
-        self._file.write([as_line(self._costs)])
-
-
-def _costs_file(owner: str, folder: Path, target: str) -> LiveFile:
-    """Return the live file of costs in a folder that holds no plans."""
-    file = LiveFile(folder, "costs", target)
-    if PlanStore(folder).versions():
-        raise file.belongs_to(owner, "one with plans")
-    return file

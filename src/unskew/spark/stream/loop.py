@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError
 from unskew.events import PLAN_RECORD, Epoch, append_epoch
@@ -30,6 +30,7 @@ from unskew.spark.stream.counters import (
 )
 from unskew.spark.stream.planner import Planner
 from unskew.spark.worker.cost_messages import NO_VERSION
+from unskew.spark.worker.key_times import Timing
 
 ROUTING_TYPE = f"version bigint, tables {TABLES_TYPE}"
 """The live file of a plan, as a Spark type."""
@@ -60,6 +61,17 @@ class Report(NamedTuple):
     def of(cls, progress: Any, **found: Any) -> Self:
         """Return what was ``found`` in the progress of a query, and of which micro-batch it is."""
         return cls(str(progress.id), str(progress.runId), int(progress.batchId), **found)
+
+
+class PlacedStream(NamedTuple):
+    """A stream whose rows are placed, and where to tell what its workers did."""
+
+    df: DataFrame
+    work_observation: str
+    """The name to `observe` under, as the text column ``busy``, what work steps measured."""
+    timing: Timing | None = None
+    """How work steps are to time the keys, if rows are placed by that; the last column of ``df``
+    has their identities then."""
 
 
 class Loop(ABC, Generic[_Observed]):
@@ -355,3 +367,11 @@ class PlanLoop(Loop[EpochCounts]):
             else:
                 self._put_in_force()
         return damaged
+
+
+def costs_file(owner: str, folder: Path, target: str) -> LiveFile:
+    """Return the live file of costs in a folder that holds no plans."""
+    file = LiveFile(folder, "costs", target)
+    if PlanStore(folder).versions():
+        raise file.belongs_to(owner, "one with plans")
+    return file

@@ -1,45 +1,26 @@
 """Place the rows of a stream by what is learned, and changed, while the query runs."""
 
-import json
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pyspark.sql.functions as sf
-from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
 from unskew.groupings.base import Grouping
-from unskew.hashing import Ids
 from unskew.spark.columns import By, free_names, identity
-from unskew.spark.costs.streams import WeighingLoop
 from unskew.spark.plans.saved import check_local_path, key_types
 from unskew.spark.routing.contents import content_position, likely_columns
 from unskew.spark.routing.expression import slot_column, with_planned_worker
-from unskew.spark.routing.online import Router, routed_column
 from unskew.spark.routing.placing import check_spread_by
 from unskew.spark.session import warn_if_unchecked
 from unskew.spark.stream.counters import hot_counts, place_column, place_counts
 from unskew.spark.stream.listener import follow, new_name
-from unskew.spark.stream.loop import WORK_SUFFIX, PlanLoop
+from unskew.spark.stream.loop import WORK_SUFFIX, PlacedStream, PlanLoop
 from unskew.spark.stream.planner import Planner
+from unskew.spark.stream.weighing import place_by_weight
 from unskew.spark.worker.cost_messages import NO_VERSION
 from unskew.spark.worker.key_times import Timing
-from unskew.spark.worker.row_costs import N_SLOTS, WeightsFolder
 
 _SEED = 1
-_FEWEST_KEYS, _MOST_KEYS_REPORTED = 64, 2048
-
-
-class PlacedStream(NamedTuple):
-    """A stream whose rows are placed, and where to tell what its workers did."""
-
-    df: DataFrame
-    work_observation: str
-    """The name to `observe` under, as the text column ``busy``, what work steps measured."""
-    timing: Timing | None = None
-    """How work steps are to time the keys, if rows are placed by that; the last column of ``df``
-    has their identities then."""
 
 
 def place_stream(
@@ -62,7 +43,7 @@ def place_stream(
     """
     folder = check_local_path(owner, "plan_path", plan_path)
     if by_busy_time and scheme.spark == "online":
-        return _weighed_stream(df, by, scheme, owner=owner, folder=folder)
+        return place_by_weight(df, by, scheme, owner=owner, folder=folder)
     planner = Planner(owner, scheme)
     position = _position(df, by, check_spread_by(df, spread_by, owner=owner))
     loop = PlanLoop(
@@ -124,74 +105,3 @@ def _reported(loop: PlanLoop, *, key: str, place: str, version: str) -> list[Col
         sf.approx_count_distinct(key).alias("keys"),
         sf.max(version).alias("version"),
     ]
-
-
-def _weighed_stream(
-    df: DataFrame, by: list[str], scheme: Grouping, *, owner: str, folder: Path
-) -> PlacedStream:
-    """Return the stream with its rows placed by ``scheme``, which evens out work instead of rows.
-
-    Each micro-batch reports what its keys took; tasks that route rows read what was learned of
-    that when they start.
-
-    Parameters
-    ----------
-    df, by
-        The stream, and its key columns.
-    scheme
-        A grouping that decides row by row and can weigh rows.
-    owner
-        Who is named in errors.
-    folder
-        A folder of the query's own, which the driver and all executors see under one path.
-    """
-    workers = scheme.workers
-    loop = WeighingLoop(owner, folder, _costs_target(by, key_types(df, by), workers), workers)
-    name = new_name()
-    key, code = free_names(df, 2)
-    warn_if_unchecked(df.sparkSession)
-    coded = df.withColumn(key, identity(df, by)).withColumn(
-        code, version_and_worker(sf.col(key), scheme, loop.source)
-    )
-    # The least: a task that found no file shows.
-    version = sf.expr(f"min({code} div {workers}) + {NO_VERSION}").alias("version")
-    worker = (sf.col(code) % workers).cast("int")
-    placed = coded.observe(name, version).repartitionById(workers, worker).drop(code)
-    follow(df.sparkSession, name, loop)
-    reported = max(_FEWEST_KEYS, _MOST_KEYS_REPORTED // workers)
-    return PlacedStream(placed, f"{name}{WORK_SUFFIX}", Timing(key, N_SLOTS, reported))
-
-
-def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFolder) -> Column:
-    """Return a number (bigint) of each row that says its worker and which costs it was weighed by.
-
-    Its remainder by the number of workers is the worker. The quotient is the version of the costs,
-    counted from `NO_VERSION`: 0 where a task has found none.
-
-    Parameters
-    ----------
-    identity
-        A column of its own, as for `routed_column`.
-    grouping
-        Any grouping that routes identities by weight; each task has a copy.
-    source
-        Where a task finds out what rows weigh when it starts.
-    """
-
-    def start() -> Router:
-        own, known = grouping.for_source(0, 1), source.read()
-        version = NO_VERSION if known is None else known.version
-        costs = None if known is None else known.row_weights()
-
-        def choose(ids: Ids) -> NDArray[np.int64]:
-            chosen = own.route_many(ids, weights=None if costs is None else costs.weights(ids))
-            return chosen + np.int64((version - NO_VERSION) * own.workers)
-
-        return choose
-
-    return routed_column(identity, start, "bigint")
-
-
-def _costs_target(by: list[str], types: tuple[str, ...], workers: int) -> str:
-    """Return whom costs are for, in words that fit a message."""
-    return json.dumps({"keys": by, "types": list(types), "workers": workers})

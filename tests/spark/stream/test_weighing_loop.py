@@ -15,9 +15,10 @@ from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.metrics import imbalance_percent
 from unskew.scheduling import sums_of
-from unskew.spark.costs.streams import CostLoop, WeighingLoop, control_target
+from unskew.spark.costs.streams import CostLoop, control_target
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.stream.loop import Report
+from unskew.spark.stream.weighing import WeighingLoop
 from unskew.spark.worker.cost_messages import NO_VERSION, matrices_of
 from unskew.spark.worker.row_costs import N_SLOTS, as_line
 

@@ -21,12 +21,11 @@ from unskew.groupings.partial_key import PartialKey
 from unskew.hashing import identities
 from unskew.spark.aggregators import State
 from unskew.spark.columns import identity
-from unskew.spark.costs.streams import WeighingLoop
 from unskew.spark.group_by import GroupedFrame, group_by
 from unskew.spark.plans.live_file import LiveFile
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
-from unskew.spark.stream import query
-from unskew.spark.stream.query import version_and_worker
+from unskew.spark.stream import weighing
+from unskew.spark.stream.weighing import WeighingLoop, version_and_worker
 from unskew.spark.worker.key_times import KeyTimes
 from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, as_line
 
@@ -95,7 +94,7 @@ def test_work_is_even_after_a_micro_batch_and_results_are_those_of_plain_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(query, "Timing", partial(ToldTiming, clock))
+    monkeypatch.setattr(weighing, "Timing", partial(ToldTiming, clock))
     spark.conf.set(STATE_STORE, ROCKSDB)
     write_file(tmp_path, 0)
     for numbers in (range(2), range(2, 3)):  # started again, it goes on
