@@ -206,6 +206,12 @@ def test_whoever_declares_what_it_cannot_do_is_refused(
     assert before == GROUPINGS
 
 
+def test_only_classes_of_groupings_are_registered() -> None:
+    for thing in (Wrap(4), dict, "wrap"):
+        with pytest.raises(InvalidGroupingError, match="is not a class derived from Grouping"):
+            register(thing)  # type: ignore[type-var] # wrong on purpose
+
+
 class LearnsOnlyInTheSimulator(KeyGrouping, LearnedGrouping):
     """Learns, and has a fixed plan, but nothing that could learn on Spark."""
 

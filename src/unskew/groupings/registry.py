@@ -54,6 +54,8 @@ def register(scheme: _Scheme) -> _Scheme:
     Traceback (most recent call last):
     unskew.errors.InvalidGroupingError: Broken: declares spark = 'plan', but makes no plan. ...
     """
+    if not (isinstance(scheme, type) and issubclass(scheme, Grouping)):
+        raise InvalidGroupingError(f"{scheme!r} is not a class derived from Grouping.")
     problem = _problem(scheme)
     if problem:
         raise InvalidGroupingError(f"{scheme.__name__}: {problem}")
