@@ -1,7 +1,8 @@
-"""What tests share: a Spark session a process, programs with sessions of their own, and more."""
+"""What tests share: a Spark session per process, programs with sessions of their own, and more."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,10 @@ _SETTINGS = {PARTITIONS: "4", "spark.sql.session.timeZone": "UTC"}
 _NOT_PASSED_ON = ("PYSPARK_PYTHON", "PYTHONPATH")
 
 Reports = dict[str, dict[str, Any]]
+
+# A shell starts what runs behind it without Ctrl-C; processes of the tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test looks at the clock: the first example may have to compile a loop.
 settings.register_profile("unskew", deadline=None)
