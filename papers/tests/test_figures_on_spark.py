@@ -16,7 +16,7 @@ from unskew_papers.experiment import Experiment
 from unskew_papers.registry import choose
 
 _AT_FULL_SIZE_ONLY = {"as-queues"}
-"""Claims about seconds: at smoke size 16 tasks take as long to start as a tenth of their work."""
+"""Claims about seconds, not for a test at smoke size: of 0.85 asked, 0.83 to 0.89 were seen."""
 
 Claims = dict[str, dict[str, Any]]
 Reproduce = Callable[..., dict[str, Claims]]
