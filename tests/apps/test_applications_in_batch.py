@@ -57,7 +57,7 @@ def test_what_cannot_be_merged_refuses_to_be_split(spark: SparkSession) -> None:
     df = spark.createDataFrame(table_of("field-grid"))
     with pytest.raises(InvalidParameterError, match=r"apply_in_arrow: grouping must be one that"):
         application.balanced(df, Placing("partial-key", WORKERS))
-    with pytest.raises(InvalidParameterError, match="proactive-shuffle, shuffle or auto"):
+    with pytest.raises(InvalidParameterError, match="shuffle, proactive-shuffle or auto"):
         application_of("enrich").balanced(
             spark.createDataFrame(table_of("enrich")), Placing("key", WORKERS)
         )

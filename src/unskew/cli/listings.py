@@ -13,7 +13,7 @@ _ANY_WORKERS = 10
 
 
 def groupings(json: Json = False) -> None:
-    """List every grouping: its paper, whether it splits keys, its parameters and defaults.
+    """List every grouping: its paper, whether it splits keys, how it runs on Spark, its parameters.
 
     [bold]Examples[/bold]
 
@@ -31,6 +31,9 @@ def groupings(json: Json = False) -> None:
             "paper": scheme.paper,
             "splits_keys": bool(scheme(_ANY_WORKERS).splits_keys),
             "needs_costs": scheme.needs_costs,
+            "memory_grows": scheme.memory_grows,
+            "spark": scheme.spark,
+            "takes_weights": scheme.takes_weights,
             "parameters": to_plain(default_parameters(scheme)),
         }
         for name, scheme in GROUPINGS.items()
@@ -51,17 +54,22 @@ def _print_groupings(listed: list[dict[str, Any]]) -> None:
     from unskew.cli._terminal import console, new_table
 
     table = new_table()
-    for title in ("grouping", "paper", "splits keys", "parameters"):
+    for title in ("grouping", "paper", "splits keys", "on Spark", "parameters"):
         table.add_column(title)
     for each in listed:
         values = [f"{name}={_written(value)}" for name, value in each["parameters"].items()]
         splits = "yes" if each["splits_keys"] else "no"
-        table.add_row(each["name"], escape(each["paper"]), splits, escape(" ".join(values)))
+        on_spark = each["spark"] or "–"
+        table.add_row(
+            each["name"], escape(each["paper"]), splits, on_spark, escape(" ".join(values))
+        )
     out = console()
     out.print(table)
     out.print("Give parameters after the name: --grouping partial-key:choices=3,distinct=true")
     costly = ", ".join(each["name"] for each in listed if each["needs_costs"])
     out.print(f"Only for streams whose rows have costs: {costly}")
+    weighing = ", ".join(each["name"] for each in listed if each["takes_weights"])
+    out.print(f'On Spark with weight="measured": {weighing}')
 
 
 def _written(value: object) -> str:

@@ -13,13 +13,13 @@ from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.registry import make_grouping
-from unskew.groupings.shuffle import Shuffle
 from unskew.spark.balance import balance
 from unskew.spark.columns import By, check_by, free_names, identity
 from unskew.spark.costs.sampling import learned_batch
 from unskew.spark.costs.streams import map_stream
 from unskew.spark.loads import Loads, refuse_loads_on_stream
 from unskew.spark.routing.choosing import AUTO
+from unskew.spark.routing.schemes import runnable
 from unskew.spark.steps.running import arrow_schema, map_in_arrow, map_with_stats, struct_type
 from unskew.spark.worker.timed_functions import (
     BatchFunction,
@@ -197,7 +197,7 @@ def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> 
     scheme = _scheme(mapped, options.grouping, options.seed)
     _check_options(mapped.owner, scheme, df, options)
     keyed = df.withColumn(free_names(df, 1)[0], identity(df, mapped.called.cost_by))
-    if options.plan_path is not None and isinstance(scheme, ProactiveShuffle):
+    if options.plan_path is not None and scheme is not None:
         return map_stream(
             mapped.owner,
             keyed,
@@ -208,7 +208,7 @@ def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> 
             plan_path=options.plan_path,
         )
     learned = None
-    if isinstance(scheme, ProactiveShuffle):
+    if scheme is not None:
         learned = learned_batch(keyed, step, scheme, options.learn_rows, options.seed)
     if learned is not None:
         return learned.mapped(step, mapped.promised, options.loads)
@@ -227,7 +227,8 @@ def _round_robin(keyed: DataFrame, workers: int) -> DataFrame:
     return balance(keyed, keyed.columns[-1], workers, grouping="shuffle")
 
 
-def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> Grouping:
+def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> ProactiveShuffle | None:
+    """Return the scheme that learns what rows cost; None where rows are to go round-robin."""
     made = (
         make_grouping(grouping, mapped.workers, seed=seed)
         if isinstance(grouping, str)
@@ -235,17 +236,19 @@ def _scheme(mapped: _Mapped, grouping: str | Grouping, seed: int) -> Grouping:
     )
     if isinstance(made, Grouping) and made.chooses:
         made = ProactiveShuffle(mapped.workers, seed=made.seed)
-    if not isinstance(made, ProactiveShuffle | Shuffle):
-        expected = "proactive-shuffle, shuffle or auto"
+    if not isinstance(made, Grouping) or made.spark not in ("costs", "round-robin"):
+        expected = f"{', '.join(runnable('costs', 'round-robin'))} or auto"
         raise InvalidParameterError(mapped.owner, "grouping", expected, grouping)
     if made.workers != mapped.workers:
         expected = f"one for {mapped.workers} workers"
         raise InvalidParameterError(mapped.owner, "grouping", expected, grouping)
-    return made
+    return made if isinstance(made, ProactiveShuffle) else None
 
 
-def _check_options(owner: str, scheme: Grouping, df: DataFrame, options: _Options) -> None:
-    learns_in_stream = df.isStreaming and isinstance(scheme, ProactiveShuffle)
+def _check_options(
+    owner: str, scheme: ProactiveShuffle | None, df: DataFrame, options: _Options
+) -> None:
+    learns_in_stream = df.isStreaming and scheme is not None
     if options.learn_rows is not None:
         check_int(owner, "learn_rows", options.learn_rows, minimum=1)
         if df.isStreaming:

@@ -49,7 +49,8 @@ def _plan(placing: Placing, epoch: us.Epoch | None) -> Plan | None:
         scheme = make_grouping(placing.grouping, placing.workers, seed=placing.seed)
         is_fixed = scheme.spark == "plan" and scheme.planner() is None
         return scheme.fixed_plan() if is_fixed else None
-    return None if version else hashing_plan(placing.workers, HASHED_MEMBER, placing.workers)
+    is_hashed = version == 0
+    return hashing_plan(placing.workers, HASHED_MEMBER, placing.workers) if is_hashed else None
 
 
 @dataclass(frozen=True)

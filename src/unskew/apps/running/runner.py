@@ -101,7 +101,7 @@ class ApplicationRun:
     folder
         For the record of the run (``events.jsonl``), plans, and checkpoints.
     checkpoint
-        A folder to go on from; by default every run begins again.
+        A folder to go on from; by default every run starts from the beginning.
     batch_rows, trigger, max_batches
         As in `BatchSizes`.
     warm_up

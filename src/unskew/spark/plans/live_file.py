@@ -112,7 +112,7 @@ class LiveFile:
     def belongs_to(self, owner: str, other: str) -> InvalidParameterError:
         """Return the error for a folder that belongs to another query."""
         expected = f"the folder of a query with {self.pair.target}"
-        hint = "each query needs a folder of its own; with another one it learns again"
+        hint = "each query needs a folder of its own; in another one it starts from nothing"
         return InvalidParameterError(owner, "plan_path", expected, other, hint=hint)
 
     def _write(self, lines: Sequence[str]) -> None:
