@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo simulate test test-system test-papers lint types layers unit reproduce bench clean
+MATRIX ?= 3.5 4.0
+
+.PHONY: help demo simulate test test-system test-matrix test-papers lint types layers unit fuzz chaos reproduce bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -68,9 +70,23 @@ unit: $(STAMP) $(CLASSES) ## tests and doctests of the library that need no clus
 test-system: $(STAMP) $(CLASSES) ## tests with clusters, brokers, browsers, Spark Connect and whole applications
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests -m "$(SYSTEM)"
 
+test-matrix: export JAVA_TOOL_OPTIONS := $(JAVA_QUICK)
+test-matrix: export OMP_NUM_THREADS := 1
+test-matrix: $(STAMP) ## what must hold on every version of Spark, on MATRIX="3.5 4.0", with the oldest libraries
+	$(BIN)/python -m tests.matrix $(MATRIX)
+
 test-papers: $(STAMP) $(CLASSES) ## tests of the papers' experiments, at a small size
 	$(BIN)/python -m pytest -n 2 --dist worksteal papers --ignore $(ON_SPARK)
 	$(BIN)/python -m pytest $(ON_SPARK)
+
+FUZZ_SECONDS ?= 300
+fuzz: $(STAMP) ## damage what readers read, and call compiled loops with anything, for FUZZ_SECONDS
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_CASES),--cases $(FUZZ_CASES))
+
+CHAOS_RUNS ?= 30
+CHAOS_SEED ?= 1
+chaos: $(STAMP) ## run CHAOS_RUNS jobs of all verbs on a cluster whose executors fail, from CHAOS_SEED on
+	$(BIN)/python -m tests.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED)
 
 reproduce: $(STAMP) ## check the papers' tables and figures at a small size; leaves results/index.html
 	$(BIN)/unskew reproduce all --jobs 2 --report results/index.html
@@ -79,5 +95,5 @@ bench: $(STAMP) ## measure speed, every figure as a ratio to a baseline in the s
 	$(BIN)/python -m benchmarks
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis report.html results
+	rm -rf $(VENV) .matrix .pytest_cache .mypy_cache .ruff_cache .hypothesis report.html results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,12 +13,15 @@ BENCHMARKS = (
     "spark_work",
     "spark_loads",
     "spark_wrap",
+    "spark_join",
     "spark_streaming",
     "spark_watching",
     "spark_python_stage",
     "spark_proactive",
     "spark_proactive_streams",
     "spark_proactive_arrivals",
+    "spark_write",
+    "spark_window",
     "applications",
 )
 

@@ -18,6 +18,7 @@ TARGETS = {
     "partial-key": 3.0,
     "distribution-aware": 5.0,
     "wrap": 5.0,
+    "flow": 6.0,
     "popularity": 5.0,
     "d-choices": 15.0,
     "w-choices": 15.0,

@@ -16,6 +16,7 @@ TARGETS = {
     "d-choices": 2e6,
     "w-choices": 2e6,
     "wrap": None,
+    "flow": 10e6,
 }
 ROWS, MANY_ROWS, ROUNDS = 10_000_000, 100_000_000, 5
 
@@ -38,18 +39,25 @@ def main(rows: int = ROWS, many_rows: int = MANY_ROWS) -> None:
         table.append([name, f"{rate / 1e6:.1f}", f"{rate / best['key']:.2f}", verdict])
     title = f"simulation, {rows:,} rows, 100 k keys, 5 sources, 100 workers, best of {ROUNDS}"
     show(title, ["grouping", "M rows/s", "× key", "target"], table)
-    _large_run(many_rows)
+    _large_runs(many_rows)
 
 
-def _large_run(rows: int) -> None:
-    stream = zipf(keys=max(rows // 10, 1), exponent=1.0, rows=rows, seed=1)
-    start = time.perf_counter()
-    result = simulate(make_grouping("partial-key", 100), stream, sources=5)
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row = [f"{result.keys:,}", f"{seconds:.0f}", f"{rows / seconds / 1e6:.1f}", f"{peak:,.0f}"]
-    title = f"partial-key, {rows:,} rows, a tenth as many keys, 5 sources, 100 workers"
-    show(title, ["keys seen", "seconds", "M rows/s", "peak MiB"], [row])
+def _large_runs(rows: int) -> None:
+    """Simulate many rows; for flow ten times as many, too, on many workers: time is linear."""
+    table = []
+    for name, workers, size in (
+        ("partial-key", 100, rows), ("flow", 10_000, rows), ("flow", 10_000, 10 * rows)
+    ):  # fmt: skip
+        stream = zipf(keys=max(rows // 10, 1), exponent=1.0, rows=size, seed=1)
+        start = time.perf_counter()
+        result = simulate(make_grouping(name, workers), stream, sources=5)
+        seconds = time.perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of all runs so far
+        counts = f"{workers:,}", f"{size:,}", f"{result.keys:,}"
+        measured = f"{seconds:.0f}", f"{size / seconds / 1e6:.1f}", f"{peak:,.0f}"
+        table.append([name, *counts, *measured, f"{result.imbalance_percent:.3g}"])
+    columns = ["grouping", "workers", "rows", "keys seen", "seconds", "M rows/s", "peak MiB", "λ %"]
+    show(f"large runs, 5 sources, Zipf 1 over {max(rows // 10, 1):,} keys", columns, table)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,16 @@ from unskew.spark import balance, session
 from unskew.streams import zipf
 
 ROWS, WORKERS, FILES = 10_000_000, 8, 4
-NAMES = ("key", "distribution-aware", "wrap", "popularity", "shuffle", "partial-key", "w-choices")
+NAMES = (
+    "key",
+    "distribution-aware",
+    "wrap",
+    "popularity-counted",
+    "shuffle",
+    "partial-key",
+    "w-choices",
+    "flow",
+)
 
 BY_KEY, ROUND_ROBIN = "repartition(W, key)", "repartition(W)"
 # The most that a scheme may cost, in times of what plain Spark takes for the like of it.
@@ -24,7 +33,7 @@ TARGETS = {
     "key": (BY_KEY, 1.10),
     "distribution-aware": (BY_KEY, 1.10),
     "wrap": (BY_KEY, 1.10),
-    "popularity": (BY_KEY, 1.10),
+    "popularity-counted": (BY_KEY, 1.10),
     "shuffle": (ROUND_ROBIN, 1.00),
     "partial-key": (BY_KEY, 1.80),
 }

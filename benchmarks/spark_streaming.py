@@ -24,7 +24,7 @@ ROWS, WORKERS, ROUNDS, WARM_ROUNDS = 200_000, 8, 15, 25
 MOST_MILLISECONDS = 200
 PLACED, COUNTED = "repartition(8, key)", "groupBy(key).count"
 BALANCED, GROUPED = "balance_stream, {}", "group_by.agg(count), {}"
-SCHEMES = ("wrap", "distribution-aware", "popularity")
+SCHEMES = ("wrap", "distribution-aware", "popularity-counted")
 
 
 class Stream(NamedTuple):

@@ -1,5 +1,7 @@
 """Settings of Spark with which small streams, of which there are many, cost little."""
 
+import pyspark
+
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 FEW_STATES = {PARTITIONS: "2"}
@@ -11,9 +13,12 @@ INTERPRETED = {
 }
 """Code for a few hundred rows: to compile it takes far longer than to run it."""
 
+_STREAMING = "org.apache.spark.sql.execution.streaming" + (
+    "" if pyspark.__version__ < "4.1" else ".checkpointing"
+)
 PLAIN_FILES = {
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
-    ".checkpointing.FileSystemBasedCheckpointFileManager"
+    "spark.sql.streaming.checkpointFileManagerClass": f"{_STREAMING}"
+    ".FileSystemBasedCheckpointFileManager"
 }
 """Where Hadoop has no native library, Spark's usual way to rename a file of a checkpoint starts a
 process four times."""

@@ -54,6 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if _HERE / "spark" / "cluster" in item.path.parents:
             item.add_marker(pytest.mark.cluster)
+        features = [marker.args[0] for marker in item.iter_markers("matrix")]
+        item.user_properties += [("feature", feature) for feature in features]
     items.sort(key=lambda item: (*_FIRST, item.path.name).index(item.path.name))
 
 

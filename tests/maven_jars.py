@@ -30,7 +30,7 @@ def maven_jars(name: str, coordinates: Sequence[str], *, transitive: bool = True
 
     ``name`` is what they are kept under.
     """
-    folder = _folder(name)
+    folder = cache_folder(name)
     if not folder.exists():
         _download(folder, coordinates, transitive=transitive)
     return sorted(folder.glob("*.jar"))
@@ -38,10 +38,11 @@ def maven_jars(name: str, coordinates: Sequence[str], *, transitive: bool = True
 
 def is_cached(name: str) -> bool:
     """Whether jars are kept under this name."""
-    return _folder(name).exists()
+    return cache_folder(name).exists()
 
 
-def _folder(name: str) -> Path:
+def cache_folder(name: str) -> Path:
+    """Return where something of this name is kept for all runs of the tests."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "unskew" / name
 

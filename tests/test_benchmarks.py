@@ -20,6 +20,7 @@ SMALL = {
     "spark_work": "sleeping=400, busy=2_000, rounds=1",
     "spark_loads": "rows=2_000, rounds=1",
     "spark_wrap": "rows=4_000, streams=['zipf:keys=100,exponent=1.2'], all_workers=[10]",
+    "spark_join": ("exponents=[1.2], rights=['uniform'], all_workers=[2], ideal=0.5, bare=4_000"),
     "spark_streaming": "rows=500, rounds=1, warm_rounds=1, schemes=['wrap']",
     "spark_watching": "batches=2",
     "spark_python_stage": "rounds=1, all_tasks=[2]",
@@ -29,6 +30,8 @@ SMALL = {
         "benchmark.Size(seconds=2, rounds=1, workers=[2], learning=2, warming_seconds=1,"
         " warming_batches=1)"
     ),
+    "spark_write": "rows=4_000, rounds=1",
+    "spark_window": "rows=4_000, work_rows=2_000, rounds=1",
     "applications": (
         "benchmark.Size(workers=2, batch_rows=300, rounds=3, warm_up=1), names=['wordcount']"
     ),

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from unskew_papers import registry
-from unskew_papers.checks import Below, Rises
-from unskew_papers.claims import Claim, Reason
+from unskew_papers.checks import Below, Near, Rises
+from unskew_papers.claims import TEXT, Claim, Reason
 from unskew_papers.experiment import SIMULATION, Experiment, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.quantities import largest
 from unskew_papers.rows import Row
+
+_NOT_SMALL = Reason("They are not. Nine is not.", kind=TEXT)
 
 
 class Squares:
@@ -47,7 +49,14 @@ class Squares:
                     "Squares are small.",
                     "< 5",
                     Below(5, largest("square"), form="{}"),
-                    Reason("They are not."),
+                    _NOT_SMALL,
+                ),
+                Claim(
+                    "five",
+                    "The largest is five.",
+                    "5",
+                    Near(5, largest("square"), off=1, beyond="above", form="{}"),
+                    _NOT_SMALL,
                 ),
             ),
         }

@@ -75,6 +75,39 @@ def test_within_is_at_least_and_at_most(number: float, low: float, high: float) 
 
 
 @pytest.mark.parametrize(
+    ("number", "beyond", "expected"),
+    [
+        (90.0, "above", (True, False)),
+        (120.0, "above", (False, True)),
+        (80.0, "above", (False, False)),
+        (80.0, "below", (False, True)),
+        (120.0, None, (False, False)),
+    ],
+)
+def test_beyond_the_band_is_an_overshoot_on_the_side_that_is_named(
+    number: float, beyond: str | None, expected: tuple[bool, bool]
+) -> None:
+    near = Near(100, cell("x"), share=0.1, beyond=beyond)
+    within = Within(90, 110, cell("x"), beyond=beyond)
+    for check in (near, within, All(near, within)):
+        found = check(rows_of(number))
+        assert (found.holds, found.overshoots) == expected
+
+
+def test_an_overshoot_beside_a_failure_is_a_failure() -> None:
+    near = Near(100, cell("x"), share=0.1, beyond="above", each=["k"])
+    assert not near(rows_of(120.0, 80.0)).overshoots
+    both = All(Near(100, cell("x"), share=0.1, beyond="above"), Below(50, cell("x")))
+    assert not both(rows_of(120.0)).overshoots
+
+
+def test_twice_the_standard_error_widens_the_band() -> None:
+    rows = Rows([{"x": 1.30, "error": 0.05}])
+    assert Near(1.2, cell("x"), error=cell("error"))(rows).holds
+    assert not Near(1.19, cell("x"), error=cell("error"))(rows).holds
+
+
+@pytest.mark.parametrize(
     ("number", "holds"), [(89.0, False), (91.0, True), (109.0, True), (111.0, False)]
 )
 def test_near_has_a_band_on_both_sides(number: float, holds: bool) -> None:

@@ -127,10 +127,16 @@ def test_files_say_what_was_run_and_what_came_out(squares: Squares, tmp_path: Pa
     assert (summary["size"], summary["seed"]) == ("smoke", 3)
     assert summary["parameters"] == {"upto": 4}
     assert {"unskew", "python", "numpy"} <= set(summary["versions"])
-    holds = {claim["name"]: claim["holds"] for claim in summary["claims"]}
-    assert holds == {"grows": True, "small": False}
-    explained = {claim["name"]: claim["explanation"] for claim in summary["claims"]}
-    assert explained == {"grows": "", "small": "They are not."}
+    holds = {c["name"]: (c["holds"], c["overshoots"]) for c in summary["claims"]}
+    assert holds == {"grows": (True, False), "small": (False, False), "five": (False, True)}
+    explained = {claim["name"]: claim["reasons"] for claim in summary["claims"]}
+    reason = {
+        "text": "They are not. Nine is not.",
+        "gist": "They are not.",
+        "kind": "text",
+        "shown_by": None,
+    }
+    assert explained == {"grows": [], "small": [reason], "five": [reason]}
 
 
 def test_the_figure_is_an_svg_with_the_titles_of_its_axes(squares: Squares, tmp_path: Path) -> None:

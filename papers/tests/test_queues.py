@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers.tests.squares import Squares
 
+from unskew.groupings.dynamic_key import DynamicKey
+from unskew.streams import from_keys
 from unskew_papers.engines import calibration
 from unskew_papers.engines.calibration import ON_RECORD, Calibration, calibration_in
-from unskew_papers.engines.queues import Served, serve
+from unskew_papers.engines.queues import Served, serve, serve_with_back_pressure
 from unskew_papers.running import OtherRunError, reproduce
 
 COSTS = Calibration("a machine", epoch=100.0, worker=10.0, row=0.01, merge=0.02, wait=0.5)
@@ -114,3 +116,45 @@ def test_counters_are_the_keys_that_a_worker_saw_in_a_period() -> None:
         period=30.0,
     )
     assert served.counters == 5
+
+
+def blocked_seconds(keys: list[int], workers: int, room: int) -> float:
+    """Row after row: a row is sent when its worker has room and all before it were sent."""
+    done: list[list[float]] = [[] for _ in range(workers)]
+    now = 0.0
+    for key in keys:
+        own = done[key % workers]
+        while sum(end > now for end in own) >= room:
+            now = min(end for end in own if end > now)
+        own.append(max([now, *own]) + WORK)
+    return max(max(own, default=0.0) for own in done)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=100), st.integers(1, 4), st.integers(1, 8))
+def test_a_row_without_room_holds_up_all_after_it(keys: list[int], workers: int, room: int) -> None:
+    served = serve_with_back_pressure(
+        "modulo", workers, from_keys(np.array(keys)), seed=0, sources=3, room=room, row_seconds=WORK
+    )
+    assert served.seconds == blocked_seconds(keys, workers, room)
+    assert served.loads.sum() == len(keys)
+
+
+def test_counts_that_rows_carry_are_the_load_but_not_the_work() -> None:
+    stream = from_keys(np.array([0, 0, 1]), costs=np.array([5.0, 5.0, 1.0]))
+    served = serve_with_back_pressure(
+        "modulo", 2, stream, seed=0, sources=1, room=10, row_seconds=WORK
+    )
+    assert served.loads.tolist() == [10.0, 1.0]
+    assert served.seconds == 2 * WORK
+
+
+def test_dynamic_key_has_the_time_of_the_queues() -> None:
+    """One key on two workers of 1 s for a row: 120 rows in a minute, then a third worker."""
+    stream = from_keys(np.zeros(2_000, np.int64))
+    served = serve_with_back_pressure(
+        "dynamic-key", 4, stream, seed=0, sources=1, room=1, row_seconds=1.0
+    )
+    minute = DynamicKey(4).route_many(np.zeros(2_000, np.int64), times=np.arange(2_000) / 2)
+    assert len(set(minute[:119].tolist())) == 2
+    assert served.replication == len(set(minute.tolist())) > 2

@@ -17,10 +17,11 @@ Capture = pytest.CaptureFixture[str]
 def test_rows_and_claims_are_printed(tmp_path: Path, capsys: Capture) -> None:
     assert main(["reproduce", "999/fig1", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "1 of 2 claims hold" in printed
+    assert "1 of 3 claims hold, 1 overshoots (more than published), 1 fail;" in printed
     assert "✓ Squares grow." in printed
     assert "✗ Squares are small." in printed
-    assert "why: They are not." in printed
+    assert "▲ The largest is five." in printed
+    assert "why: They are not. Nine is not. Argued, not shown." in printed
 
 
 @pytest.mark.usefixtures("squares")
@@ -29,7 +30,7 @@ def test_json_is_one_object_with_rows_and_claims(tmp_path: Path, capsys: Capture
     found = json.loads(capsys.readouterr().out)["experiments"]
     assert [each["id"] for each in found] == ["999/fig1", "999/fig2"]
     assert [row["square"] for row in found[0]["rows"]] == [0, 1, 4, 9]
-    assert [claim["holds"] for claim in found[0]["claims"]] == [True, False]
+    assert [claim["holds"] for claim in found[0]["claims"]] == [True, False, False]
 
 
 @pytest.mark.usefixtures("squares")
@@ -63,8 +64,11 @@ def test_a_page_needs_no_run_and_no_network(tmp_path: Path, capsys: Capture) -> 
     assert "default-src 'none'" in html
     assert html.count("data:image/svg+xml;base64,") == 1
     assert "They are not." in html
-    assert '<span class="good">✓</span>' in html
-    assert '<span class="bad">✗</span>' in html
+    assert '<span class="holds">✓</span>' in html
+    assert '<span class="overshoots">▲</span>' in html
+    assert '<span class="fails">✗</span>' in html
+    assert html.count('<li id="999-reason-1">They are not. Nine is not. ') == 1
+    assert html.count('<a href="#999-reason-1">1</a>') == 2
 
 
 @pytest.mark.usefixtures("squares")
@@ -74,7 +78,10 @@ def test_claims_as_markdown_name_the_command_that_wrote_them(tmp_path: Path) -> 
     assert main(arguments) == 0
     text = page.read_text()
     assert f"`unskew {' '.join(arguments)}`" in text
-    assert "| ✗ | Squares are small. *They are not.* | < 5 | 9 |" in text
+    assert "| ✗ | Squares are small. *Reason [1](#999-reason-1).* | < 5 | 9 |" in text
+    assert "| ▲ | The largest is five. *Reason [1](#999-reason-1).* | 5 | 9 |" in text
+    assert text.count("Nine is not.") == 1
+    assert "text or programs contradict: They are not (fig1)." in text
 
 
 @pytest.mark.usefixtures("squares")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from unskew.groupings.choices.w_choices import WChoices as WChoices
     from unskew.groupings.distribution_aware import DistributionAware as DistributionAware
     from unskew.groupings.dynamic_key import DynamicKey as DynamicKey
+    from unskew.groupings.flow import Flow as Flow
     from unskew.groupings.full_knowledge import FullKnowledge as FullKnowledge
     from unskew.groupings.key import KeyGrouping as KeyGrouping
     from unskew.groupings.modulo import Modulo as Modulo
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from unskew.groupings.partial_key import PartialKey as PartialKey
     from unskew.groupings.plan import Plan as Plan
     from unskew.groupings.planned import PlannedGrouping as PlannedGrouping
+    from unskew.groupings.popularity import CountedPopularity as CountedPopularity
     from unskew.groupings.popularity import Popularity as Popularity
     from unskew.groupings.potc import TwoChoices as TwoChoices
     from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle as ProactiveShuffle

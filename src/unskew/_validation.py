@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unskew.errors import InvalidParameterError
 
+_MOST_WEIGHT = 1e100
+
 
 def check_int(
     owner: str,
@@ -56,17 +58,27 @@ def check_real(
     Traceback (most recent call last):
     unskew.errors.InvalidParameterError: zipf: exponent must be a number > 0, got nan.
     """
-    if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value):
-        number = float(value)
-        if (
-            (minimum is None or number >= minimum)
-            and (maximum is None or number <= maximum)
-            and (above is None or number > above)
-            and (below is None or number < below)
-        ):
-            return number
+    number = _as_float(value)
+    if (
+        math.isfinite(number)
+        and (minimum is None or number >= minimum)
+        and (maximum is None or number <= maximum)
+        and (above is None or number > above)
+        and (below is None or number < below)
+    ):
+        return number
     expected = "a number" + _range_words(minimum, maximum, above, below)
     raise InvalidParameterError(owner, parameter, expected, value, hint=hint)
+
+
+def _as_float(value: object) -> float:
+    """Return a number as a float; NaN for what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an int of 400 digits
+        return math.inf
 
 
 def check_choice(owner: str, parameter: str, value: object, choices: Iterable[str]) -> str:
@@ -83,22 +95,37 @@ def check_choice(owner: str, parameter: str, value: object, choices: Iterable[st
 
 
 def check_weights(owner: str, parameter: str, weights: ArrayLike, size: int) -> NDArray[np.float64]:
-    """Return one finite number >= 0 a key as a contiguous array, or raise.
+    """Return one number in [0, 1e100] per key as a contiguous array, or raise.
+
+    So sums of squares of as many weights as there can be rows are finite, too.
 
     >>> check_weights("PartialKey", "weights", [1, 2], 2).tolist()
     [1.0, 2.0]
     >>> check_weights("PartialKey", "weights", [1, -2], 2)
     Traceback (most recent call last):
-    unskew.errors.InvalidParameterError: PartialKey: weights must be finite numbers >= 0, got -2.0.
+    unskew.errors.InvalidParameterError: PartialKey: weights must be numbers in [0, 1e+100], got ...
     """
     checked = np.ascontiguousarray(weights, dtype=np.float64)
     if checked.shape != (size,):
         expected = f"one number per key ({size})"
         raise InvalidParameterError(owner, parameter, expected, f"shape {checked.shape}")
-    bad = checked[~(np.isfinite(checked) & (checked >= 0))]
+    bad = checked[~((checked >= 0) & (checked <= _MOST_WEIGHT))]
     if bad.size:
-        raise InvalidParameterError(owner, parameter, "finite numbers >= 0", float(bad[0]))
+        expected = f"numbers in [0, {_MOST_WEIGHT:g}]"
+        raise InvalidParameterError(owner, parameter, expected, float(bad[0]))
     return checked
+
+
+def check_capacity(owner: str, capacity: ArrayLike, workers: int) -> tuple[float, ...]:
+    """Return how much each worker can do, one number above 0 per worker, or raise.
+
+    >>> check_capacity("Wrap", [2, 1], 2)
+    (2.0, 1.0)
+    """
+    checked = check_weights(owner, "capacity", capacity, workers)
+    if not checked.min() > 0:
+        raise InvalidParameterError(owner, "capacity", "numbers above 0", capacity)
+    return tuple(checked.tolist())
 
 
 def _range_words(

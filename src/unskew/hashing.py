@@ -28,6 +28,7 @@ _C2 = np.uint64(0x4CF5AD432745937F)
 _S33 = np.uint64(33)
 _S32 = np.uint64(32)
 _ALL_BITS = (1 << 64) - 1
+_NULL_FIELD = np.uint64(0x2545F4914F6CDD1D)
 
 
 @inlined
@@ -88,8 +89,9 @@ def identities(keys: Keys) -> Ids:
     """Return the 64-bit identity of every key.
 
     Integers are their own identity (two's complement); text and bytes are hashed, and equal text
-    has equal identity in whatever container it comes. What is read-only, as Arrow's memory is, is
-    copied: Numba compiles a loop again for such arrays.
+    has equal identity in whatever container it comes. A key of several columns is an Arrow struct,
+    whose fields may be null. What is read-only, as Arrow's memory is, is copied: Numba compiles a
+    loop again for such arrays.
 
     Raises
     ------
@@ -102,6 +104,9 @@ def identities(keys: Keys) -> Ids:
     [7, 8]
     >>> bool(identities(["a"])[0] == identities(pa.array(["b", "a"]))[1])
     True
+    >>> both = pa.StructArray.from_arrays([pa.array(["a", "a"]), pa.array([1, None])], ["x", "y"])
+    >>> len(set(identities(both).tolist()))
+    2
     >>> identities(["a", None])
     Traceback (most recent call last):
     unskew.errors.InvalidKeyError: keys must not be null: 1 null key, the first at row 1.
@@ -122,6 +127,21 @@ def identity(key: Key) -> np.uint64:
     7
     """
     return np.uint64(identities([key])[0])
+
+
+def distinct(ids: Ids) -> Ids:
+    """Return the distinct ones of some identities, in order.
+
+    They are sorted: `numpy.unique` looks them up in a hash table where it can (NumPy 2.3 and
+    later), which takes many times as long for a hundred thousand identities.
+
+    >>> distinct(np.array([7, 3, 7], np.uint64)).tolist()
+    [3, 7]
+    """
+    ordered = np.sort(ids)
+    is_first = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
 
 
 def to_arrow(keys: Keys) -> pa.Array:
@@ -159,7 +179,20 @@ def _identities_of_arrow(keys: pa.Array) -> Ids:
     if pa.types.is_temporal(kind):
         whole = pa.int32() if kind.bit_width == 32 else pa.int64()
         return identities(keys.view(whole).to_numpy(zero_copy_only=False))
+    if pa.types.is_struct(kind):
+        return _identities_of_struct(keys)
     return hash_slices(*byte_slices(keys), np.uint64(0))
+
+
+def _identities_of_struct(keys: pa.StructArray) -> Ids:
+    combined = np.zeros(len(keys), np.uint64)
+    for field in keys.flatten():
+        ids = np.full(len(keys), _NULL_FIELD)
+        present = field.is_valid().to_numpy(zero_copy_only=False)
+        if present.any():
+            ids[present] = identities(field.drop_null())
+        combined = _mix_many(combined * _GOLDEN + ids, _M1)
+    return combined
 
 
 def _refuse_missing(keys: pa.Array) -> None:

@@ -13,12 +13,13 @@ def imbalance_percent(loads: ArrayLike) -> float:
 
     >>> imbalance_percent([30, 10, 20])
     50.0
-    >>> imbalance_percent([0, 0])
-    0.0
+    >>> imbalance_percent([0, 0]), imbalance_percent([0.1] * 3)
+    (0.0, 0.0)
     """
     values = _checked("imbalance_percent", loads)
     mean = values.mean()
-    return float(100.0 * (values.max() / mean - 1.0)) if mean > 0 else 0.0
+    # Of equal loads the mean may be rounded up.
+    return max(0.0, float(100.0 * (values.max() / mean - 1.0))) if mean > 0 else 0.0
 
 
 def imbalance(loads: ArrayLike) -> float:

@@ -131,7 +131,7 @@ def test_nulls_are_one_key_of_their_own() -> None:
     profile = KeyProfile(5, (table,))
     assert profile.null_share == 0.6
     assert profile.keys == 3
-    assert profile.top(1)[0] == ("null", 0.6, 3)
+    assert profile.top(1)[0] == (None, 0.6, 3)
     assert int(NULL_ID) not in identities(["a", "b"]).tolist()
 
 

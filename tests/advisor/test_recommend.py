@@ -19,8 +19,28 @@ def test_mergeable_work_on_skewed_keys_gets_a_scheme_that_splits() -> None:
         found.recommendation.grouping or "key"
     ]
     assert chosen.splits_keys
-    assert found.recommendation.time_ratio_then < 1.05
-    assert found.recommendation.time_saved > 0.5
+    assert found.recommendation.load_ratio_then < 1.05
+    assert found.recommendation.load_saved > 0.5
+
+
+@pytest.mark.parametrize("work", ["merge", "atomic", "stateless", "builtin"])
+def test_no_time_is_promised_where_nobody_said_what_rows_cost(work: str) -> None:
+    silent = diagnose(SKEWED, 20, work=work).recommendation
+    assert silent.time_saved is None
+    assert "time" not in silent.text.replace(" times", "")
+    told = diagnose(SKEWED, 20, work=work, cost_per_row=2.0).recommendation
+    assert told.time_saved == told.load_saved
+
+
+def test_the_verdict_says_what_it_does_not_know() -> None:
+    found = " ".join(diagnose(SKEWED, 20, work="atomic").recommendation.not_known)
+    assert "what rows cost" in found
+    assert "what a group costs" in found
+    assert "hot keys change" in found
+    told = diagnose(SKEWED, 20, work="merge", cost_per_row=2.0).recommendation
+    assert "what rows cost" not in " ".join(told.not_known)
+    assert any("one more shuffle" in each for each in told.not_known)
+    assert diagnose(SKEWED, 20, work="builtin").recommendation.not_known == ()
 
 
 def test_work_on_whole_keys_gets_a_scheme_that_keeps_them_whole() -> None:
@@ -31,13 +51,13 @@ def test_work_on_whole_keys_gets_a_scheme_that_keeps_them_whole() -> None:
     ]
     assert not chosen.splits_keys
     assert chosen.replication == 1.0
-    assert found.recommendation.time_ratio_then < found.recommendation.time_ratio_now
+    assert found.recommendation.load_ratio_then < found.recommendation.load_ratio_now
     assert ".apply_in_arrow(" in found.recommendation.code
 
 
 def test_a_key_larger_than_a_worker_is_said_to_be_the_limit_of_whole_keys() -> None:
     found = diagnose(SKEWED, 20, work="atomic", batch=True).recommendation
-    assert found.time_ratio_then >= SKEWED.p1 * 20
+    assert found.load_ratio_then >= SKEWED.p1 * 20
     assert any("--work merge" in reason for reason in found.why)
 
 
@@ -45,7 +65,7 @@ def test_rows_of_unequal_cost_are_scheduled_by_it() -> None:
     stream = with_costs(zipf(keys=500, exponent=1.0, rows=30_000, seed=1), values=16)
     found = diagnose(profile_stream(stream), 5, work="stateless").recommendation
     assert found.grouping in ("proactive-shuffle", "shuffle")
-    assert found.time_ratio_then < 1.1
+    assert found.load_ratio_then < 1.1
     assert any("Costs of rows differ" in reason for reason in found.why)
 
 
@@ -79,7 +99,7 @@ def test_a_chosen_scheme_is_never_predicted_to_be_slower_than_plain_hashing() ->
     for work in ("merge", "atomic", "stateless", "builtin"):
         for workers in (2, 7, 50):
             found = diagnose(SKEWED, workers, work=work).recommendation
-            assert found.time_ratio_then <= found.time_ratio_now
+            assert found.load_ratio_then <= found.load_ratio_now
 
 
 def test_predictions_without_plain_hashing_are_refused() -> None:

@@ -81,6 +81,14 @@ def test_the_table_names_the_hottest_key_and_ends_with_a_line_of_code(
     assert 'us.group_by(df, "user", workers=4, grouping="' in said.strip().splitlines()[-1]
 
 
+def test_every_kind_of_work_has_a_page_in_the_cookbook(capsys: Capture) -> None:
+    for work in ("merge", "atomic", "stateless", "builtin"):
+        page = diagnosed(capsys, STREAM, "-w", "4", "--work", work)["cookbook"]
+        assert (Path(__file__).parents[2] / page).is_file()
+        assert main(["diagnose", STREAM, "-w", "4", "--work", work]) == 0
+        assert page in capsys.readouterr().out
+
+
 def test_a_csv_and_a_directory_are_read(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("host,n\na,1\nb,2\n")
     (tmp_path / "two.csv").write_text("host,n\na,1\na,2\n")
@@ -96,6 +104,30 @@ def test_a_sample_says_that_it_is_one(capsys: Capture) -> None:
     assert any("sample" in reason for reason in found["recommendation"]["why"])
 
 
+def test_more_rows_than_half_a_million_are_sampled_unless_all_are_asked_for(
+    capsys: Capture,
+) -> None:
+    stream = "zipf:keys=500,exponent=1.4,rows=520k"
+    found = diagnosed(capsys, stream, "-w", "4")
+    assert 490_000 < found["profile"]["counted_rows"] <= 500_000
+    assert any("of 520,000 rows" in reason for reason in found["recommendation"]["why"])
+    assert diagnosed(capsys, stream, "-w", "4", "--sample", "all")["profile"]["keys_exact"]
+
+
+def test_a_sample_as_large_as_the_data_is_all_of_them(capsys: Capture) -> None:
+    found = diagnosed(capsys, STREAM, "-w", "4", "--sample", "20000")
+    assert found == diagnosed(capsys, STREAM, "-w", "4", "--sample", "all")
+
+
+def test_what_no_scheme_makes_better_is_not_called_even(capsys: Capture, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", user=["ada"] * 2000 + list("bcde") * 10)
+    found = diagnosed(capsys, path, "--by", "user", "-w", "40", "--work", "atomic")
+    (said,) = (why for why in found["recommendation"]["why"] if "The busiest worker" in why)
+    assert f"{2000 * 40 / 2040:.2f}"[:4] in said
+    assert "only" not in said
+    assert not any("e+" in why for why in found["recommendation"]["why"])
+
+
 def test_a_report_works_offline_and_has_the_three_charts(capsys: Capture, tmp_path: Path) -> None:
     page = tmp_path / "out.html"
     assert main(["diagnose", STREAM, "-w", "4", "--report", str(page)]) == 0
@@ -109,7 +141,7 @@ def test_one_distinct_key_is_split_or_left_alone(capsys: Capture, tmp_path: Path
     path = written(tmp_path / "a.parquet", user=["ada"] * 2000)
     found = diagnosed(capsys, path, "--by", "user", "-w", "4")["recommendation"]
     assert found["grouping"] is not None
-    assert found["time_ratio_then"] < 1.1 < 3.9 < found["time_ratio_now"]
+    assert found["load_ratio_then"] < 1.1 < 3.9 < found["load_ratio_now"]
     found = diagnosed(capsys, path, "--by", "user", "-w", "4", "--work", "atomic")["recommendation"]
     assert found["grouping"] is None
     assert any("one key" in reason for reason in found["why"])
@@ -120,7 +152,7 @@ def test_keys_that_are_all_null_are_one_key(capsys: Capture, tmp_path: Path) -> 
         path = written(tmp_path / "a.parquet", user=values)
         found = diagnosed(capsys, path, "--by", "user", "-w", "4")
         assert (found["profile"]["null_share"], found["profile"]["keys"]) == (1.0, 1)
-        assert found["profile"]["top_keys"][0]["key"] == "null"
+        assert found["profile"]["top_keys"][0]["key"] is None
         assert any("one key, null:" in reason for reason in found["recommendation"]["why"])
 
 

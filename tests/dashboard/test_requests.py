@@ -15,7 +15,7 @@ from unskew.dashboard.feed import Feed
 from unskew.dashboard.model import RunModel
 
 TOKEN = "a-token-of-this-run"  # noqa: S105 (it opens nothing)
-PROTECTED = ["/", "/api/state", "/api/latest", "/api/events", "/metrics"]
+PROTECTED = ["/", "/api/state", "/api/latest", "/api/events", "/metrics", "/health"]
 
 
 class Client:
@@ -174,3 +174,13 @@ def test_hostile_text_leaves_as_json_and_as_metrics(client: Client, feed: Feed) 
     lines = client.get("/metrics").text.splitlines()
     assert any('grouping="<script>window.hacked = 1</script>"' in line for line in lines)
     assert all(line.startswith(("#", "unskew_")) for line in lines)
+
+
+def test_health_and_metrics_say_whether_the_page_still_follows(client: Client, feed: Feed) -> None:
+    assert client.get("/health").json() == {"ok": True, "problem": None}
+    assert "unskew_dashboard_healthy 1.0" in client.get("/metrics").text
+    feed.end("the disk is gone")
+    answer = client.get("/health")
+    assert answer.status_code == 503
+    assert answer.json() == {"ok": False, "problem": "the disk is gone"}
+    assert "unskew_dashboard_healthy 0.0" in client.get("/metrics").text

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 from tests.dashboard.dashboard_cases import event
 
-from unskew.dashboard import serving
+from unskew.dashboard import _impatient, serving
 from unskew.dashboard.feed import Feed
 from unskew.dashboard.following import FolderFollower, serve_folder
 from unskew.dashboard.model import RunModel
@@ -205,3 +205,40 @@ def test_a_newer_version_that_comes_while_watching_is_told_on_the_page(tmp_path:
         add_text(tmp_path, newer + "\n")
         wait_for(lambda: read_json(page.url + "api/latest")["ended"])
         assert "schema 9" in read_json(page.url + "api/latest")["problem"]
+
+
+def test_a_thread_that_dies_shows_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("nobody thought of this")
+
+    append_epoch(tmp_path, event())
+    with serve_folder(tmp_path, port=0) as page:
+        wait_for(lambda: has_read(page.url + "api/latest", 1))
+        monkeypatch.setattr(Feed, "publish", fail)
+        append_epoch(tmp_path, event(batch=1))
+        wait_for(lambda: read_json(page.url + "api/latest")["ended"])
+        problem = read_json(page.url + "api/latest")["problem"]
+    assert "nobody thought of this" in problem
+    assert "nobody thought of this" in caplog.text
+
+
+def test_requests_that_are_never_completed_do_not_lock_others_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_impatient, "SECONDS_FOR_A_REQUEST", 0.3)
+    with DashboardServer(Feed(RunModel("run")), port=0) as server, ExitStack() as opened:
+        for _ in range(200):
+            half = opened.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            half.sendall(b"GET / HTTP/1.1\r\nHost: 127.0")
+        half.settimeout(20)
+        assert half.recv(1 << 16) == b""  # closed, though it has not waited for an answer
+        wait_for(lambda: answers(server.url + "api/latest"))
+
+
+def answers(url: str) -> bool:
+    try:
+        return "sequence" in read_json(url)
+    except (HTTPError, OSError):
+        return False

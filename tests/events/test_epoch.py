@@ -117,3 +117,10 @@ def test_a_long_key_is_cut_and_says_so() -> None:
     assert len(key) == 200
     assert key.endswith("…")
     assert HotKey("y" * 200, 1.0, (0,)).key == "y" * 200
+
+
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_a_number_of_hundreds_of_digits_is_no_epoch_and_no_other_error(digits: int) -> None:
+    line = line_of(PLAIN).replace('"seconds": 0.5', '"seconds": 1' + digits * "0")
+    with pytest.raises(ValueError, match=r"seconds|digits"):
+        epoch_from(line)

@@ -44,6 +44,6 @@ def test_the_authors_simulator_is_reproduced(
     fraction, copies = run(KeyGrouping(workers, hashes="simulator"), exponent)
     assert fraction == pytest.approx(of_key, rel=0.03)
     assert copies == 1
-    fraction, copies = run(PartialKey(workers, hashes="simulator"), exponent)
+    fraction, copies = run(PartialKey(workers, hashes="simulator", distinct=False), exponent)
     assert fraction == pytest.approx(of_split, rel=0.03)
     assert copies == pytest.approx(replication, abs=0.01)

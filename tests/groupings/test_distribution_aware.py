@@ -1,3 +1,4 @@
+import pickle
 from typing import Any
 
 import numpy as np
@@ -149,11 +150,24 @@ def test_before_it_has_learned_it_hashes() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"threshold": 0}, r"threshold must be a number in \(0, 1\], got 0"),
-        ({"threshold": 0.1, "epsilon": 0.1}, r"epsilon must be a number in \(0, 0.1\), got 0.1"),
+        ({"threshold": 0}, r"threshold must be a number in \[1e-06, 1\], got 0"),
+        ({"threshold": 1e-300}, r"threshold must be a number in \[1e-06, 1\], got 1e-300"),
+        (
+            {"threshold": 0.1, "epsilon": 0.1},
+            r"epsilon must be a number in \[5e-07, 0.1\), got 0.1",
+        ),
         ({"buckets_per_worker": 0}, "buckets_per_worker must be an int >= 1, got 0"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         DistributionAware(5, **parameters)
+
+
+def test_where_keys_were_takes_little_memory_with_very_many_workers() -> None:
+    grouping = DistributionAware(100_000).learn([1, 2]).build()
+    before = set(grouping.route_many([1, 2]).tolist())
+    grouping.learn([2, 3]).build()  # from here on it has to know where keys were before
+    history = pickle.dumps(grouping._history)
+    assert len(history) < 16 << 20  # a bit for each slot and worker would be 2.5 GB
+    assert before <= {*grouping.candidates(1), *grouping.candidates(2)}

@@ -191,6 +191,7 @@ def made(**declared: Any) -> type[Grouping]:
         ({"spark": "plan"}, "makes no plan"),
         ({"spark": "natively"}, "declares spark = 'natively'"),
         ({"spark": "online", "learns_on_streams": True}, "makes no plan from counts"),
+        ({"spark": "online", "remembers_on_streams": True}, "not derived from Flow"),
         ({"takes_weights": True}, "does not run there"),
         ({"name": "wrap"}, "as Wrap is already"),
         ({"_route": Grouping._route}, "does not write _route"),

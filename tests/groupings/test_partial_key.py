@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unskew.errors import InvalidParameterError
+from unskew.groupings.authors_hashes import FAMILIES
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.partial_key import PartialKey
 from unskew.simulator.loads import simulate
@@ -26,8 +27,8 @@ SIMULATOR_ROUTES = [8, 7, 6, 3]
 
 def test_the_authors_programs_are_followed_on_a_short_trace() -> None:
     assert KeyGrouping(10, hashes="simulator").route_many(TRACE).tolist() == KEY_ROUTES
-    assert PartialKey(10, hashes="storm").route_many(TRACE).tolist() == STORM_ROUTES
-    assert PartialKey(10, hashes="simulator").route_many(TRACE).tolist() == SIMULATOR_ROUTES
+    for hashes, routes in (("storm", STORM_ROUTES), ("simulator", SIMULATOR_ROUTES)):
+        assert PartialKey(10, hashes=hashes, distinct=False).route_many(TRACE).tolist() == routes
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,8 @@ def test_the_authors_programs_are_followed_row_by_row(
     keys = np.array([row["key"] for row in rows])
     programs = {
         "KG": KeyGrouping(workers, hashes="simulator"),
-        "PKG": PartialKey(workers, hashes="simulator"),
-        "gdfmPKG": PartialKey(workers, hashes="storm"),
+        "PKG": PartialKey(workers, hashes="simulator", distinct=False),
+        "gdfmPKG": PartialKey(workers, hashes="storm", distinct=False),
     }
     assert sorted(columns) == sorted(set(rows[0]) & set(programs))
     for column in columns:
@@ -57,20 +58,62 @@ def test_the_authors_programs_are_followed_row_by_row(
         assert np.concatenate(routed).tolist() == [int(row[column]) for row in rows]
 
 
+@pytest.mark.parametrize("setting", ["W1_S1", "W2_S1", "W10_S1", "W16_S1", "W100_S1", "W10_S3"])
+def test_apache_storm_is_followed_row_by_row(setting: str) -> None:
+    with (GOLDEN / "apache_storm_routes.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == 4_000
+    workers, n_sources = (int(part[1:]) for part in setting.split("_"))
+    sources = Sources(PartialKey(workers, hashes="apache-storm"), n_sources)
+    keys = np.array([row["key"] for row in rows], dtype=object)
+    routed = [sources.route(Batch(part, None)) for part in np.split(keys, [1, 777])]
+    assert np.concatenate(routed).tolist() == [int(row[setting]) for row in rows]
+
+
 # What Apache Storm's unit tests ask of partial key grouping.
-def test_one_repeated_key_alternates_between_its_candidates() -> None:
-    grouping = PartialKey(6, distinct=True)
-    first, second, third = grouping.route_many(["key"] * 3).tolist()
-    assert first != second
-    assert first == third
+@pytest.mark.parametrize("hashes", FAMILIES)
+def test_one_repeated_key_alternates_between_its_candidates(hashes: str) -> None:
+    for key in range(100):  # with two workers the draws of about half of the keys coincide
+        grouping = PartialKey(2, hashes=hashes)
+        first, second, third = grouping.route_many([str(key)] * 3).tolist()
+        assert first != second
+        assert first == third
 
 
 @settings(deadline=None)
-@given(st.text(max_size=10), st.integers(2, 50), st.integers(2, 5))
-def test_distinct_candidates_are_distinct(key: str, workers: int, choices: int) -> None:
-    choices = min(choices, workers)
-    grouping = PartialKey(workers, choices=choices, distinct=True)
+@given(st.text(max_size=10), st.integers(2, 50), st.integers(2, 5), st.sampled_from(FAMILIES))
+def test_candidates_are_distinct(key: str, workers: int, choices: int, hashes: str) -> None:
+    choices = min(choices, workers) if hashes == "mixed" else 2
+    grouping = PartialKey(workers, choices=choices, hashes=hashes)
     assert len(grouping.candidates(key)) == choices
+
+
+@pytest.mark.parametrize("hashes", FAMILIES)
+def test_without_distinct_one_key_in_workers_has_a_single_candidate(hashes: str) -> None:
+    grouping = PartialKey(4, hashes=hashes, distinct=False)
+    lone = [key for key in range(2_000) if len(grouping.candidates(str(key))) == 1]
+    assert len(lone) == pytest.approx(500, abs=100)  # five standard deviations of chance
+    apart = PartialKey(4, hashes=hashes)
+    assert all(
+        grouping.candidates(str(key)) == apart.candidates(str(key))
+        for key in set(range(2_000)) - set(lone)
+    )
+
+
+def test_distinct_candidates_are_several_times_as_even_where_few_workers_meet_skew() -> None:
+    """A key that has one worker alone is seldom a hot one, but then it counts."""
+
+    def imbalance(distinct: bool) -> float:
+        found = [
+            simulate(
+                PartialKey(10, distinct=distinct, seed=seed),
+                zipf(keys=100_000, exponent=1.2, rows=200_000, seed=seed),
+            ).average_imbalance_fraction
+            for seed in range(8)
+        ]
+        return float(np.mean(found))
+
+    assert imbalance(distinct=True) < imbalance(distinct=False) / 2
 
 
 @settings(deadline=None, max_examples=50)

@@ -192,6 +192,17 @@ def test_learned_rows_come_before_the_clock_starts() -> None:
     assert learned.tolist() == completion_times(Shuffle(4), rest).tolist()
 
 
+def test_proactive_shuffle_is_given_the_rows_that_it_learns_from() -> None:
+    stream = costly(rows=4_000)
+    keys, costs = rows_of(stream)
+    rest = from_keys(keys[1_000:], costs=costs[1_000:])
+    warm = ProactiveShuffle(4)
+    warm.learn(keys[:1_000], costs[:1_000])
+    expected = completion_times(warm, rest).tolist()
+    assert completion_times(ProactiveShuffle(4), stream, learn=0.25).tolist() == expected
+    assert expected != completion_times(ProactiveShuffle(4), rest).tolist()  # cold: round-robin
+
+
 def test_the_series_has_max_mean_and_min_of_each_stretch() -> None:
     stream = costly(rows=70_001)  # more than one batch, and a last stretch of one
     times = completion_times(Shuffle(5), stream)

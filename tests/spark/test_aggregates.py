@@ -23,6 +23,7 @@ _GROUPINGS = [
     "single",
     "distribution-aware",
     "popularity",
+    "popularity-counted",
     "wrap",
     "partial-key",
     "d-choices",

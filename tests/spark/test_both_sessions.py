@@ -8,17 +8,21 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyspark
 import pyspark.sql.functions as sf
 import pytest
 from pyspark import cloudpickle
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 
 import unskew.spark as us
 from unskew.events import EVENTS_FILE, read_events
 from unskew.spark.routing.schemes import runnable
+from unskew.spark.versions import FREQUENT_ITEMS
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+NO_LOOP = tuple(map(int, pyspark.__version__.split(".")[:2])) < FREQUENT_ITEMS
 
 WORKERS = 4
 ROWS = 12_000
@@ -62,10 +66,12 @@ def whole_group(table: pa.Table) -> pa.Table:
     return pa.table({"user": table["user"][:1], "n": [table.num_rows], "total": [total.as_py()]})
 
 
+@pytest.mark.matrix("session")
 def test_the_session_is_of_the_kind_that_was_asked_for(session_kind: str) -> None:
     assert session_kind == os.environ.get("UNSKEW_TEST_SESSION", "classic")
 
 
+@pytest.mark.matrix("balance, all schemes")
 @pytest.mark.parametrize("grouping", [*runnable(), "auto"])
 def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> None:
     placed = us.balance(rows, "user", WORKERS, grouping=grouping)
@@ -83,6 +89,7 @@ def test_balance_keeps_every_row_on_a_worker(rows: DataFrame, grouping: str) -> 
         assert max(loads.values()) >= ROWS // 2
 
 
+@pytest.mark.matrix("group_by(…).agg")
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key", "distribution-aware", "shuffle"])
 def test_agg_is_the_plain_group_by(rows: DataFrame, expected: list[str], grouping: str) -> None:
@@ -90,6 +97,7 @@ def test_agg_is_the_plain_group_by(rows: DataFrame, expected: list[str], groupin
     assert content(grouped.agg(*totals())) == expected
 
 
+@pytest.mark.matrix("group_by(…).apply")
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
 def test_apply_is_the_plain_group_by(
@@ -101,6 +109,25 @@ def test_apply_is_the_plain_group_by(
     assert content(means) == expected_means
 
 
+@pytest.mark.matrix("join")
+@pytest.mark.parametrize("how", ["inner", "left", "full", "anti"])
+def test_join_is_the_plain_join(spark: SparkSession, rows: DataFrame, how: str) -> None:
+    few = rows.where("id < 900").select("user", sf.col("id").alias("other"))
+    user = sf.when(sf.col("id") % 3 == 0, "k1").otherwise(sf.col("user"))
+    hot = rows.where("id % 13 < 3").withColumn("user", user)
+    plan = us.plan(hot, "user", WORKERS, join=few, how=how, grouping="wrap")
+    joined, plain = us.join(hot, few, "user", how, plan=plan), hot.join(few, "user", how)
+    assert joined.schema == plain.schema
+    assert content(joined) == content(plain)
+    apart = us.join(hot, few, [("user", "user")], how, WORKERS, grouping="wrap", learn="pass")
+    assert content(apart) == content(hot.join(few, hot["user"] == few["user"], how))
+    found = us.diagnose(hot, "user", WORKERS, join=few, how=how)
+    assert [way.name for way in found.ways] == ["plain", "AQE", "broadcast", "us.join"]
+    left_alone = us.join(hot, few, "user", how, WORKERS)
+    assert content(left_alone) == content(plain)
+
+
+@pytest.mark.matrix("diagnose")
 @pytest.mark.parametrize("learn", ["sample", "pass"])
 def test_a_diagnosis_counts_every_key_and_recommends_what_auto_takes(
     rows: DataFrame, learn: str
@@ -112,6 +139,7 @@ def test_a_diagnosis_counts_every_key_and_recommends_what_auto_takes(
     assert found.recommendation.grouping == "wrap"
 
 
+@pytest.mark.matrix("group_by(…).apply_in_arrow")
 @pytest.mark.usefixtures("adaptive")
 def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame, expected: list[str]) -> None:
     schema = "user string, n long, total long"
@@ -119,12 +147,14 @@ def test_apply_in_arrow_is_the_plain_group_by(rows: DataFrame, expected: list[st
     assert content(wholes) == expected
 
 
+@pytest.mark.matrix("weight='measured'")
 def test_measured_work_gives_the_plain_group_by(rows: DataFrame) -> None:
     grouped = us.group_by(rows, "user", workers=WORKERS, weight="measured")
     means = grouped.apply(us.Mean("amount"), "mean double")
     assert content(means) == content(rows.groupBy("user").agg(sf.avg("amount").alias("mean")))
 
 
+@pytest.mark.matrix("salt")
 @pytest.mark.parametrize("grouping", ["wrap", "partial-key"])
 def test_a_salt_keeps_every_row_and_merges_to_the_plain_group_by(
     rows: DataFrame, expected: list[str], grouping: str
@@ -138,6 +168,47 @@ def test_a_salt_keeps_every_row_and_merges_to_the_plain_group_by(
     assert 2 <= hottest <= WORKERS
 
 
+@pytest.mark.matrix("window")
+def test_a_window_over_a_cut_key_is_the_plain_window(rows: DataFrame) -> None:
+    windowed = us.window(rows, "user", sf.desc("id"), workers=WORKERS)
+    assert "1 key cut" in repr(windowed)
+    found = windowed.with_columns(
+        number=windowed.row_number(),
+        total=windowed.sum("amount", rows=(None, 0)),
+        before=windowed.lag("id"),
+        last=windowed.last("id", rows=(None, None)),
+    )
+    window = Window.partitionBy("user").orderBy(sf.desc("id"))
+    whole = window.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    plain_window = rows.withColumns(
+        {
+            "number": sf.row_number().over(window),
+            "total": sf.sum("amount").over(window),  # whole numbers, and no two ids are equal
+            "before": sf.lag("id").over(window),
+            "last": sf.last("id").over(whole),
+        }
+    )
+    assert content(found) == content(plain_window)
+
+
+@pytest.mark.matrix("sessions")
+def test_sessions_over_a_cut_key_are_numbered_through(rows: DataFrame) -> None:
+    found = us.sessions(rows.where("user is null"), "user", "id", 1, workers=WORKERS)
+    assert [row["session"] for row in found.orderBy("id").take(5)] == [1, 2, 3, 4, 5]
+    found = us.sessions(rows.where("user is null"), "user", "id", 2, workers=WORKERS)
+    assert found.agg(sf.max("session")).collect()[0][0] == 1
+
+
+@pytest.mark.matrix("for_write")
+def test_a_partitioned_write_makes_the_files_that_were_predicted(
+    rows: DataFrame, tmp_path: Path
+) -> None:
+    plan = us.write_plan(rows, "user", workers=WORKERS)
+    us.for_write(rows, "user", plan=plan).write.partitionBy("user").parquet(str(tmp_path / "out"))
+    assert len(list((tmp_path / "out").rglob("*.parquet"))) == plan.files <= 102 + WORKERS - 1
+
+
+@pytest.mark.matrix("plan, load_plan")
 def test_a_saved_plan_is_used_again(rows: DataFrame, expected: list[str], tmp_path: Path) -> None:
     us.plan(rows, "user", WORKERS, grouping="wrap").save(tmp_path / "plan.json")
     saved = us.load_plan(tmp_path / "plan.json")
@@ -146,6 +217,8 @@ def test_a_saved_plan_is_used_again(rows: DataFrame, expected: list[str], tmp_pa
     assert content(grouped.agg(*totals())) == expected
 
 
+@pytest.mark.matrix("streams that plan again (plan_path)")
+@pytest.mark.skipif(NO_LOOP, reason="approx_top_k: Spark 4.1")
 def test_a_stream_learns_its_plan_and_is_the_plain_query(
     spark: SparkSession, rows: DataFrame, expected: list[str], tmp_path: Path
 ) -> None:
@@ -178,6 +251,8 @@ def wait_for(found: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.matrix("watch")
+@pytest.mark.skipif(NO_LOOP, reason="approx_top_k: Spark 4.1")
 def test_a_running_query_is_watched_and_its_page_closes_with_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:

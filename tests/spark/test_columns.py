@@ -101,3 +101,12 @@ def test_columns_that_cannot_be_keys_are_refused_and_named(
         named_struct('x', 'a' COLLATE UNICODE_CI) AS sc, 1 AS twice, 2 AS twice""")
     with pytest.raises(InvalidParameterError, match=message):
         check_by(df, by)
+
+
+def test_names_between_back_quotes_are_those_without(spark: SparkSession) -> None:
+    df = spark.createDataFrame([(1, 2)], "`a.b` int, `c``d` int")
+    assert check_by(df, ["`a.b`", "`c``d`"]) == ["a.b", "c`d"]
+    with pytest.raises(InvalidParameterError, match="distinct"):
+        check_by(df, ["a.b", "`a.b`"])
+    with pytest.raises(InvalidParameterError, match="among the columns"):
+        check_by(df, "`nobody`")

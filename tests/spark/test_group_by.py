@@ -1,7 +1,9 @@
 """group_by gives what plain Spark gives, whatever the placement."""
 
 import importlib
+import logging
 import math
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,20 +102,40 @@ def test_apply_in_arrow_passes_the_key_to_a_function_of_two(rows: DataFrame) -> 
 def test_raw_rows_are_shuffled_once_for_whole_groups(rows: DataFrame) -> None:
     got = group_by(rows, "user", workers=5).apply_in_arrow(spread, SPREAD)
     plan = _executed_plan(got)
-    assert plan.count("Exchange shufflepartitionidpassthrough") == 1
+    assert plan.count("Exchange hashpartitioning(") == 1
     assert plan.count("Exchange ") == 1
 
 
+@pytest.mark.parametrize(
+    "sql", ["count(*)", "count(distinct x)", "collect_list(x)", "percentile(x, 0.5)"]
+)
+def test_auto_leaves_aggregates_to_spark_and_says_why(
+    rows: DataFrame, sql: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    aggregate = sf.expr(sql).alias("a")
+    plain = rows.groupBy("user").agg(aggregate)
+    with caplog.at_level(logging.INFO, logger="unskew.spark"):
+        left = group_by(rows, "user", workers=5).agg(aggregate)
+    assert _steps(left) == _steps(plain)
+    (said,) = caplog.messages
+    assert "plain Spark" in said
+    assert "before its shuffle" in said
+    assert "%" not in said
+
+
+def _steps(df: DataFrame) -> list[str]:
+    return re.findall(r"[A-Z]\w+(?= |\()", re.sub(r"#\d+L?|plan_id=\d+", "", _executed_plan(df)))
+
+
 def test_agg_runs_on_placed_rows_and_merges_by_key_without_python(rows: DataFrame) -> None:
-    plan = _executed_plan(group_by(rows, "user", workers=5).agg(sf.sum("x")))
-    steps = [
-        "HashAggregate(keys=[user",
-        "Exchange hashpartitioning(user",
-        "partial_sum(x",
-        "Exchange shufflepartitionidpassthrough",
-    ]
+    placed = group_by(rows, "user", workers=5, grouping="wrap")
+    plan = _executed_plan(placed.agg(sf.sum("x")))
+    steps = ["HashAggregate(keys=[user", "Exchange hashpartitioning(user", "partial_sum(x"]
     places = [plan.index(step) for step in steps]
     assert places == sorted(places)
+    # Below the partial sums rows are shuffled once more: by the integer of their worker.
+    assert plan.rindex("Exchange hashpartitioning(") > places[-1]
+    assert plan.count("Exchange ") == 2
     assert "Python" not in plan
     assert "Arrow" not in plan
 

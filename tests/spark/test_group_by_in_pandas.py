@@ -65,6 +65,7 @@ def content(df: DataFrame) -> list[str]:
     return sorted(str(row) for row in df.collect())
 
 
+@pytest.mark.matrix("group_by(…).apply_in_pandas")
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_results_are_those_of_spark(spark: SparkSession, rows: DataFrame, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)

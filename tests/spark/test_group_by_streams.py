@@ -59,7 +59,7 @@ def _splitting_plan(rows: DataFrame, workers: int) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("grouping", ["key", "partial-key", "shuffle", "auto"])
+@pytest.mark.parametrize("grouping", ["key", "partial-key", "shuffle", "popularity", "auto"])
 def test_agg_gives_what_the_batch_gives(
     spark: SparkSession, rows: DataFrame, tmp_path: Path, grouping: str
 ) -> None:
@@ -153,7 +153,7 @@ def test_what_a_stream_cannot_do_is_refused_when_the_query_is_built(spark: Spark
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "user")
     learning = group_by(stream, "user", workers=2)
     with pytest.raises(InvalidParameterError, match=r"key, single, universal.* on a stream"):
-        learning.agg(sf.count("*").alias("count"))
+        group_by(stream, "user", workers=2, grouping="wrap").agg(sf.count("*").alias("count"))
     with pytest.raises(InvalidParameterError, match=r"apply_in_arrow: grouping must be one that"):
         learning.apply_in_arrow(spread, SPREAD)
     with pytest.raises(InvalidParameterError, match=r"state store is RocksDB.*conf\.set"):

@@ -105,7 +105,7 @@ MOST = {
     "wrap": 3,
     "distribution-aware:threshold=0.02": 3,
     "partial-key": 3,
-    "popularity": 16,
+    "popularity-counted": 16,
 }
 
 
@@ -114,7 +114,7 @@ MOST = {
     [
         *((grouping, "sample") for grouping in MOST),
         ("wrap", "pass"),
-        ("popularity", "pass"),
+        ("popularity-counted", "pass"),
     ],
 )
 def test_known_costs_even_out_work_where_rows_are_even_already(
@@ -201,7 +201,7 @@ def test_few_rows_are_not_measured(rows: DataFrame) -> None:
     assert sum(row["n"] for row in got.collect()) == 100
 
 
-@pytest.mark.parametrize("grouping", ["wrap", "popularity", "partial-key"])
+@pytest.mark.parametrize("grouping", ["wrap", "popularity-counted", "partial-key"])
 def test_a_stream_that_measures_gives_what_plain_spark_gives(
     spark: SparkSession, rows: DataFrame, rocksdb: None, tmp_path: Path, grouping: str
 ) -> None:
@@ -252,7 +252,9 @@ def test_an_unknown_weight_is_refused(rows: DataFrame, given: str) -> None:
     assert refused.value.parameter == "weight"
 
 
-@pytest.mark.parametrize("grouping", ["key", "shuffle", "d-choices", Wrap(3, slots=64).build()])
+@pytest.mark.parametrize(
+    "grouping", ["key", "shuffle", "d-choices", "popularity", Wrap(3, slots=64).build()]
+)
 def test_a_scheme_that_cannot_weigh_is_refused(rows: DataFrame, grouping: str) -> None:
     with pytest.raises(InvalidParameterError) as refused:
         group_by(rows, "user", workers=3, grouping=grouping, weight="measured")

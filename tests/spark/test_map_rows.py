@@ -47,6 +47,7 @@ def expected(df: DataFrame) -> list[tuple[int, str]]:
     return sorted(result for row in df.collect() for result in label(row) or [])
 
 
+@pytest.mark.matrix("map_rows")
 @pytest.mark.parametrize("grouping", ["proactive-shuffle", "shuffle"])
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_the_rows_are_those_of_a_plain_map(
@@ -62,6 +63,7 @@ def test_the_rows_are_those_of_a_plain_map(
         spark.conf.set("spark.sql.adaptive.enabled", before)
 
 
+@pytest.mark.matrix("map_batches")
 def test_batches_give_the_rows_of_a_plain_map(df: DataFrame) -> None:
     out = map_batches(
         df, label_all, SCHEMA, cost_by=["a.kind", "x"], workers=3, batch_rows=17, seed=5

@@ -36,7 +36,7 @@ def test_it_says_what_it_is_in_a_line_and_in_a_notebook(rows: DataFrame) -> None
 
 @pytest.mark.parametrize("learn", ["sample", "pass"])
 @pytest.mark.parametrize(
-    "grouping", ["auto", "wrap", "distribution-aware", "popularity", "key", "single"]
+    "grouping", ["auto", "wrap", "distribution-aware", "popularity-counted", "key", "single"]
 )
 def test_rows_follow_it_as_if_they_had_learned_it(
     rows: DataFrame, grouping: str, learn: str
@@ -106,7 +106,7 @@ def test_hashing_is_worth_a_lot_to_one_who_says_so(rows: DataFrame) -> None:
 )
 def test_errors_name_the_verb(rows: DataFrame, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(us.InvalidParameterError, match=message):
-        us.plan(rows, **{"by": "user", "workers": WORKERS, **arguments})  # type: ignore[arg-type] # wrong on purpose
+        us.plan(rows, **{"by": "user", "workers": WORKERS, **arguments})  # type: ignore[call-overload] # wrong on purpose
 
 
 def test_a_stream_is_refused(spark: SparkSession) -> None:

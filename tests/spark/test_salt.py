@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError
 from unskew.spark.balance import balance
-from unskew.spark.salt import salt, salt_column
+from unskew.spark.join import join
+from unskew.spark.routing.salting import salt_column
+from unskew.spark.salt import salt
 
 pytestmark = pytest.mark.spark
 
@@ -119,3 +122,18 @@ def test_bad_arguments_are_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         salt(rows, **{"by": "key", "grouping": "key", **arguments})
+
+
+def test_where_a_platform_chooses_the_partitions_a_number_is_asked_for(
+    rows: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Stock Spark refuses `auto`, which Databricks has: only what it means can be tried here.
+    for verb in ("salt", "join"):
+        module = sys.modules[f"unskew.spark.{verb}"]
+        monkeypatch.setattr(module, "shuffle_partitions", lambda _: None)
+    with pytest.raises(InvalidParameterError, match=r"shuffle.partitions \(auto\)"):
+        salt(rows, "key", WORKERS)
+    with pytest.raises(InvalidParameterError, match="workers must be given where"):
+        join(rows, rows, "key")
+    joined = join(rows.limit(10), rows, "key", "left_semi", WORKERS)
+    assert joined.count() == rows.limit(10).where("key is not null").count()

@@ -33,16 +33,25 @@ class Verdict:
         Whether the claim holds.
     measured
         The figures that decided it, as text to stand beside the paper's.
+    overshoots
+        Whether it does not hold only because there is more of it than published: a gain of 250 %
+        where the paper has 93 % is no reproduction of the 93 %, though the scheme did gain.
     """
 
     holds: bool
     measured: str
+    overshoots: bool = False
+
+    def __post_init__(self) -> None:
+        if self.holds and self.overshoots:
+            raise ValueError("a claim that overshoots does not hold")
 
 
 Check = Callable[[Rows], Verdict]
 Quantities = Quantity | Mapping[str, Quantity]
-Asked = Mapping[str, tuple[Quantity, Callable[[Number, Rows], bool]]]
-"""Quantities by name, and whether a number of theirs is right for the rows that it is of."""
+HOLDS, OVERSHOOTS, FAILS = "holds", "overshoots", "fails"
+Asked = Mapping[str, tuple[Quantity, Callable[[Number, Rows], str]]]
+"""Quantities by name, and whether a number of theirs `HOLDS`, `OVERSHOOTS` or `FAILS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,29 +135,30 @@ class _Limits(_Asking, ABC):
     def __call__(self, rows: Rows) -> Verdict:
         """Ask the rows; a check that finds nothing to ask does not hold."""
         settings = self.settings(rows)
-        texts, holds = [], bool(settings)
-        for name, (quantity, keeps) in self.asked.items():
+        texts, marks = [], set() if settings else {FAILS}
+        for name, (quantity, mark_of) in self.asked.items():
             found = []
             for where, here in settings:
                 number = quantity.of(here)
-                found.append((where, number, number is not None and keeps(number, here)))
-            holds = holds and all(good for *_, good in found)
+                found.append((where, number, FAILS if number is None else mark_of(number, here)))
+            marks |= {mark for *_, mark in found}
             texts.append(f"{name} {self._measured(found)}".strip())
-        return Verdict(holds, (", " if len(settings) == 1 else "; ").join(texts))
+        measured = (", " if len(settings) == 1 else "; ").join(texts)
+        return Verdict(marks == {HOLDS}, measured, OVERSHOOTS in marks and FAILS not in marks)
 
-    def _measured(self, found: Sequence[tuple[str, Number | None, bool]]) -> str:
+    def _measured(self, found: Sequence[tuple[str, Number | None, str]]) -> str:
         if len(found) <= _FEW:
             return ", ".join(self._named(*each) for each in found) or "nothing to ask"
         numbers = [number for _, number, _ in found if number is not None]
         wrong = sorted(
-            (each for each in found if not each[2]),
+            (each for each in found if each[2] != HOLDS),
             key=lambda each: inf if each[1] is None else self.excess(each[1]),
             reverse=True,
         )
         ends = self.written(min(numbers), max(numbers)) if numbers else "none"
         return _tally(len(found), [self._named(*each) for each in wrong], ends)
 
-    def _named(self, where: str, number: Number | None, _: bool) -> str:
+    def _named(self, where: str, number: Number | None, _: str) -> str:
         return f"{where}: {self.written(number)}" if where else self.written(number)
 
 
@@ -156,14 +166,39 @@ def _by_name(value: Quantities) -> Mapping[str, Quantity]:
     return {"": value} if isinstance(value, Quantity) else value
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Band(_Limits):
+    """A number between two limits.
+
+    Parameters
+    ----------
+    error
+        The standard error of the number; it may be off twice as far besides.
+    beyond
+        The side, ``above`` or ``below``, on which a number outside is an overshoot.
+    """
+
+    error: Quantity | None = None
+    beyond: str | None = None
+
+    def mark(self, number: Number, rows: Rows, low: float, high: float) -> str:
+        """Return whether a number lies between the limits, beyond them, or wrong."""
+        error = self.error.of(rows) if self.error else 0.0
+        if error is None:
+            return FAILS
+        if low - 2 * error <= number <= high + 2 * error:
+            return HOLDS
+        return OVERSHOOTS if self.beyond == ("above" if number > high else "below") else FAILS
+
+
 @dataclass(frozen=True)
-class Within(_Limits):
+class Within(_Band):
     """A number lies between two limits, which it may reach.
 
     >>> from unskew_papers.quantities import cell
     >>> rows = Rows([{"k": 2, "λ": 0.5}, {"k": 5, "λ": 3.0}])
     >>> Within(0, 1, cell("λ"), each=["k"])(rows)
-    Verdict(holds=False, measured='k = 2: 0.50, k = 5: 3.00')
+    Verdict(holds=False, measured='k = 2: 0.50, k = 5: 3.00', overshoots=False)
     """
 
     low: float
@@ -174,10 +209,10 @@ class Within(_Limits):
     def asked(self) -> Asked:
         """Ask for both limits."""
 
-        def keeps(number: Number, _: Rows) -> bool:
-            return self.low <= number <= self.high
+        def mark_of(number: Number, rows: Rows) -> str:
+            return self.mark(number, rows, self.low, self.high)
 
-        return {name: (quantity, keeps) for name, quantity in _by_name(self.value).items()}
+        return {name: (quantity, mark_of) for name, quantity in _by_name(self.value).items()}
 
     def excess(self, number: Number) -> float:
         """Return how far it is from the middle."""
@@ -185,7 +220,7 @@ class Within(_Limits):
 
 
 @dataclass(frozen=True)
-class Near(_Limits):
+class Near(_Band):
     """A number lies near the published one, or each of several near its own.
 
     Parameters
@@ -204,6 +239,8 @@ class Near(_Limits):
     >>> from unskew_papers.quantities import cell
     >>> Near(10, cell("λ"), share=0.2)(Rows([{"λ": 11.5}])).holds
     True
+    >>> Near(10, cell("λ"), share=0.2, beyond="above")(Rows([{"λ": 31.5}]))
+    Verdict(holds=False, measured='31.50', overshoots=True)
     """
 
     published: float | Mapping[str, float]
@@ -216,11 +253,15 @@ class Near(_Limits):
         """Ask for a band on both sides of each published number."""
         by_name = self.published if isinstance(self.published, Mapping) else {"": self.published}
         quantities = _by_name(self.value)
-        return {name: (quantities[name], self._band(number)) for name, number in by_name.items()}
+        return {name: (quantities[name], self._marking(each)) for name, each in by_name.items()}
 
-    def _band(self, published: float) -> Callable[[Number, Rows], bool]:
+    def _marking(self, published: float) -> Callable[[Number, Rows], str]:
         band = self.share * abs(published) + self.off
-        return lambda number, _: abs(number - published) <= band
+
+        def mark_of(number: Number, rows: Rows) -> str:
+            return self.mark(number, rows, published - band, published + band)
+
+        return mark_of
 
 
 @dataclass(frozen=True)
@@ -237,11 +278,12 @@ class _OneSided(_Limits):
         """Ask for the limit."""
         limit = self.limit
 
-        def keeps(number: Number, rows: Rows) -> bool:
+        def mark_of(number: Number, rows: Rows) -> str:
             bound = limit.of(rows) if isinstance(limit, Quantity) else limit
-            return bound is not None and type(self).keeps_limit(number, bound)
+            keeps = bound is not None and type(self).keeps_limit(number, bound)
+            return HOLDS if keeps else FAILS
 
-        return {name: (quantity, keeps) for name, quantity in _by_name(self.value).items()}
+        return {name: (quantity, mark_of) for name, quantity in _by_name(self.value).items()}
 
 
 class AtMost(_OneSided):
@@ -342,7 +384,7 @@ class Ordered(_Series):
     >>> from unskew_papers.quantities import cell
     >>> rows = Rows([{"hashed": 2, "split": 9}])
     >>> Ordered({"hashed": cell("hashed"), "split": cell("split")}, form="{:g}")(rows)
-    Verdict(holds=False, measured='hashed 2 < split 9')
+    Verdict(holds=False, measured='hashed 2 < split 9', overshoots=False)
     """
 
     values: Mapping[str, Quantity]
@@ -415,7 +457,7 @@ class Exact:
     """Every result was the one that it should be; ``what`` names what was counted.
 
     >>> Exact("jobs")(Rows([{"exact": True}, {"exact": False}]))
-    Verdict(holds=False, measured='1 of 2 jobs')
+    Verdict(holds=False, measured='1 of 2 jobs', overshoots=False)
     """
 
     what: str = "jobs"
@@ -439,4 +481,9 @@ class All:
     def __call__(self, rows: Rows) -> Verdict:
         """Ask the rows for each."""
         found = [check(rows) for check in self.checks]
-        return Verdict(all(each.holds for each in found), "; ".join(v.measured for v in found))
+        overshoots = any(each.overshoots for each in found)
+        return Verdict(
+            all(each.holds for each in found),
+            "; ".join(each.measured for each in found),
+            overshoots and all(each.holds or each.overshoots for each in found),
+        )

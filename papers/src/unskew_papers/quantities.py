@@ -45,6 +45,9 @@ class Quantity(ABC):
     def __truediv__(self, other: "Quantity | Number") -> "Quantity":
         return _Combined(operator.truediv, self, _quantity(other))
 
+    def __rtruediv__(self, other: Number) -> "Quantity":
+        return _Combined(operator.truediv, _quantity(other), self)
+
     def __abs__(self) -> "Quantity":
         return _Combined(lambda value, _: abs(value), self, _Constant(0))
 

@@ -19,11 +19,12 @@ from unskew_papers import results, running
 from unskew_papers.engines.calibration import calibration_in
 from unskew_papers.experiment import ENGINES, SIZES, SPARK, Experiment
 from unskew_papers.processes import processes
-from unskew_papers.report import UNEXPLAINED, tally
+from unskew_papers.report import MARKS, UNEXPLAINED, shown, tally, verdict_of
 from unskew_papers.rows import Rows
 from unskew_papers.svg import require_matplotlib
 
 _MOST_ROWS_SHOWN = 60
+_COLOURS = {"holds": "green", "overshoots": "yellow", "fails": "red"}
 
 Finished = list[tuple[dict[str, Any], Rows]]
 
@@ -234,11 +235,12 @@ def _cell(value: object) -> str:
 def _print_claims(claims: Sequence[dict[str, Any]]) -> None:
     out = console()
     for each in claims:
-        mark = "[green]✓[/green]" if each["holds"] else "[red]✗[/red]"
-        out.print(f"{mark} {escape(each['says'])}")
+        verdict = verdict_of(each)
+        out.print(f"[{_COLOURS[verdict]}]{MARKS[verdict]}[/] {escape(each['says'])}")
         out.print(
             f"  [dim]paper: {escape(each['paper'])}; measured:[/dim] {escape(each['measured'])}"
         )
         if not each["holds"]:
-            out.print(f"  [dim]why: {escape(each['explanation'] or UNEXPLAINED)}[/dim]")
+            why = " ".join(f"{reason['text']} {shown(reason)}" for reason in each["reasons"])
+            out.print(f"  [dim]why: {escape(why or UNEXPLAINED)}[/dim]")
     out.print()

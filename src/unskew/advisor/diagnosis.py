@@ -1,10 +1,11 @@
 """All that a diagnosis says: the profile, the predictions and the recommendation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unskew.advisor.predict import MERGE, Prediction, predict
+from unskew.advisor.drawing import MOST_ROWS
+from unskew.advisor.predict import COOKBOOK, MERGE, Prediction, predict
 from unskew.advisor.profile import KeyProfile
 from unskew.advisor.recommend import Recommendation, recommend
 from unskew.groupings.base import Grouping
@@ -35,6 +36,11 @@ class Diagnosis:
     predictions: tuple[Prediction, ...]
     recommendation: Recommendation
 
+    @property
+    def cookbook(self) -> str:
+        """The page of the documentation on what such work suffers from."""
+        return f"docs/cookbook/{COOKBOOK[self.work]}"
+
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers and text under stable names."""
         return {
@@ -46,6 +52,7 @@ class Diagnosis:
             "profile": self.profile.to_json(),
             "predictions": [each.to_json() for each in self.predictions],
             "recommendation": self.recommendation.to_json(),
+            "cookbook": self.cookbook,
         }
 
 
@@ -54,12 +61,13 @@ def diagnose(
     workers: int,
     *,
     stream: str = "",
-    by: str = "key",
+    by: str | Sequence[str] = "key",
     sources: int = 1,
     work: str = MERGE,
     cost_per_row: float | None = None,
     batch: bool = False,
     groupings: Mapping[str, Grouping] | None = None,
+    most_rows: int = MOST_ROWS,
     seed: int = 0,
     on_progress: Callable[[str, int], None] | None = None,
 ) -> Diagnosis:
@@ -77,8 +85,10 @@ def diagnose(
         cost_per_row=cost_per_row,
         batch=batch,
         groupings=groupings,
+        most_rows=most_rows,
         seed=seed,
         on_progress=on_progress,
     )
     advice = recommend(profile, predictions, work=work, workers=workers, by=by)
-    return Diagnosis(stream, by, workers, sources, work, profile, tuple(predictions), advice)
+    named = by if isinstance(by, str) else ", ".join(by)
+    return Diagnosis(stream, named, workers, sources, work, profile, tuple(predictions), advice)

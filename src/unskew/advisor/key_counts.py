@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from unskew._compiled import compiled
 from unskew._validation import check_weights
 from unskew.errors import InvalidParameterError
-from unskew.hashing import Ids, Keys, identities, mix
+from unskew.hashing import Ids, Keys, distinct, identities, mix
 from unskew.scheduling import sums_of
 from unskew.streams.base import Stream
 
@@ -118,7 +118,7 @@ def names_of(stream: Stream, ids: Ids) -> dict[int, str]:
     >>> list(names_of(stream, identities_and_nulls(["b"])).values())
     ['b']
     """
-    names = {int(NULL_ID): "null"}
+    names: dict[int, str] = {}
     wanted = set(ids.tolist()) - {int(NULL_ID)}
     for key, name in _spelled(stream, np.array(sorted(wanted), np.uint64)):
         names[key] = name
@@ -136,7 +136,21 @@ def _spelled(stream: Stream, wanted: Ids) -> Iterator[tuple[int, str]]:
         for place in places[np.isin(found, wanted)].tolist():
             key = keys[place]
             name = key.as_py() if isinstance(key, pa.Scalar) else key
-            yield int(identities_and_nulls(keys[place : place + 1])[0]), str(name)
+            yield int(identities_and_nulls(keys[place : place + 1])[0]), _shown(name)
+
+
+def _shown(key: object) -> str:
+    """Write a key; of several columns each, a null without quotes and the text null with them.
+
+    >>> _shown({"day": None, "user": "null", "item": "a"})
+    'null, "null", a'
+    """
+    if not isinstance(key, dict):
+        return str(key)
+    return ", ".join(
+        "null" if each is None else '"null"' if each == "null" else str(each)
+        for each in key.values()
+    )
 
 
 class DistinctKeys:
@@ -169,7 +183,7 @@ class DistinctKeys:
         if self._smallest.size == _SIZE:
             hashes = hashes[hashes < self._smallest[-1]]
         if hashes.size:
-            self._smallest = np.unique(np.concatenate([self._smallest, hashes]))[:_SIZE]
+            self._smallest = distinct(np.concatenate([self._smallest, hashes]))[:_SIZE]
 
     def estimate(self) -> float:
         """Return how many distinct identities there were, about."""

@@ -29,6 +29,13 @@ WORKS = {
     BUILTIN: "Spark's own aggregates (count, sum, min, max, avg …)",
 }
 """Every kind of work, and what it says."""
+COOKBOOK = {
+    MERGE: "199-of-200-tasks.md",
+    ATOMIC: "out-of-memory-in-applyinpandas.md",
+    STATELESS: "one-slow-call.md",
+    BUILTIN: "199-of-200-tasks.md",
+}
+"""The page of docs/cookbook for each kind of work."""
 FLOOR_PERCENT = 1.0
 """Below this λ is chance: a prediction then says "even", not a figure to compare."""
 

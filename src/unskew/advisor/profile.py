@@ -28,9 +28,21 @@ _OWNER = "KeyProfile"
 class TopKey(NamedTuple):
     """A hot key, as people know it, and its part of the rows."""
 
-    key: str
+    key: str | None
+    """None is null; a key may also be the text "null"."""
     share: float
     rows: int
+
+    @property
+    def label(self) -> str:
+        """The key as it is shown: null is told apart from the text.
+
+        >>> [TopKey(key, 1.0, 1).label for key in ("ada", "null", None)]
+        ['ada', '"null"', 'null']
+        """
+        if self.key is None:
+            return "null"
+        return '"null"' if self.key == "null" else self.key
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,17 +229,26 @@ class KeyProfile:
         return float(np.sqrt(variance)) / self.mean_cost
 
     def top(self, count: int = 10) -> list[TopKey]:
-        """Return the hottest keys, hottest first; those without a name by their identity."""
+        """Return the hottest keys, hottest first; those without a name by their identity.
+
+        >>> KeyProfile.from_counts(["null"], [3], null_rows=5).top()
+        [TopKey(key=None, share=0.625, rows=5), TopKey(key='null', share=0.375, rows=3)]
+        """
         table = self.counts
         order = np.lexsort((table.ids, -table.rows))[:count]
         return [
             TopKey(
-                self.names.get(int(table.ids[place]), _plain_name(table.ids[place])),
+                self._name(table.ids[place]),
                 float(table.rows[place]) / self.counted,
                 round(float(table.rows[place]) / self.sampled_share),
             )
             for place in order
         ]
+
+    def _name(self, key_id: np.uint64) -> str | None:
+        if key_id == NULL_ID:
+            return None
+        return self.names.get(int(key_id), str(int(key_id.astype(np.int64))))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers and text under stable names."""
@@ -248,7 +269,3 @@ class KeyProfile:
             "mean_cost": self.mean_cost,
             "top_keys": [each._asdict() for each in self.top()],
         }
-
-
-def _plain_name(key_id: np.uint64) -> str:
-    return "null" if key_id == NULL_ID else str(int(key_id.astype(np.int64)))

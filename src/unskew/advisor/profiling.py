@@ -1,7 +1,7 @@
 """Make the profile of a stream: from all of its rows, or from some that chance picks."""
 
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -54,8 +54,9 @@ def profile_stream(
         The rows. Null keys count as one key.
     sample
         Look at about so many rows (never more), which chance picks evenly over the whole stream;
-        at all by default. The stream is read through either way, since only then it is known how
-        long it is and what its end is like; of rows that are not picked only keys are counted.
+        at all by default, and where there are no more. The stream is read through either way, since
+        only then it is known how long it is and what its end is like; of rows that are not picked
+        only keys are counted.
     seed
         Picks the rows of the sample.
     on_progress
@@ -73,11 +74,18 @@ def profile_stream(
     >>> profile.rows, profile.keys, round(profile.zipf_exponent, 1), profile.drift.largest < 0.01
     (100000, 1000, 1.0, True)
     """
-    reader = _WholeReader(stream) if sample is None else _SampleReader(stream, sample, seed)
+    batches = stream.batches()
+    reader: _WholeReader | _SampleReader = _WholeReader(stream)
+    if sample is not None:
+        first = _first_batches(batches, check_int("profile", "sample", sample, minimum=1))
+        if sum(len(each.keys) for each in first) > sample:
+            reader = _SampleReader(stream, sample, seed)
+        batches = chain(first, batches)
+    whole = isinstance(reader, _WholeReader)
     rows, opening = 0, [np.empty(0, np.uint64)]
-    for batch in stream.batches():
+    for batch in batches:
         reader.take(batch, rows)
-        if sample is None and rows < OPENING:
+        if whole and rows < OPENING:
             opening.append(identities_and_nulls(batch.keys[: OPENING - rows]))
         rows += len(batch.keys)
         if on_progress:
@@ -91,6 +99,17 @@ def profile_stream(
     return KeyProfile(
         *facts, names_of(stream, _hottest(KeyProfile(*facts))), np.concatenate(opening)
     )
+
+
+def _first_batches(batches: Iterator[Batch], rows: int) -> list[Batch]:
+    """Take batches until they have more rows than this, or there are none left."""
+    taken: list[Batch] = []
+    while sum(len(each.keys) for each in taken) <= rows:
+        batch = next(batches, None)
+        if batch is None:
+            break
+        taken.append(batch)
+    return taken
 
 
 class _WholeReader:
@@ -173,7 +192,7 @@ class _SampleReader:
     tail_keys = tail_rows = 0.0
 
     def __init__(self, stream: Stream, size: int, seed: int) -> None:
-        self._size = check_int("profile", "sample", size, minimum=1)
+        self._size = size
         self._seed = derive_seeds(seed, 1, purpose="sample")[0]
         self._bound = _ALL
         if stream.rows is not None and stream.rows > size:

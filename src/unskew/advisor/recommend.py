@@ -1,6 +1,6 @@
 """Recommend one grouping, or none, and say why in words that need no paper to be understood."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,18 @@ from unskew.advisor.predict import (
     check_work,
 )
 from unskew.advisor.profile import KeyProfile
+from unskew.advisor.snippets import GROUPS, PARTIALS, mapped_rows, own_work, quoted_columns
 from unskew.errors import InvalidParameterError
 from unskew.groupings.auto import WORTHWHILE, is_worth_planning
 from unskew.groupings.registry import grouping_class
+from unskew.groupings.wrap import Wrap
 from unskew.specs import split_spec
 
 _MUCH_DRIFT = 0.1
 _LITTLE_SPREAD = 0.05
-ABOUT_AS_FAST = 0.05
-"""Of schemes that differ in time by no more than this, the one with the least memory is taken."""
+_EVEN_PERCENT = 10.0
+ABOUT_THE_SAME = 0.05
+"""Schemes whose times, or whose memories, differ by no more than this are about the same."""
 
 
 def reasons(
@@ -49,15 +52,15 @@ def _about_keys(profile: KeyProfile, workers: int, work: str) -> Iterator[str]:
         return
     if work in (STATELESS, BUILTIN):
         return
-    hottest = profile.top(1)[0].key
+    hottest = profile.top(1)[0]
+    shown = "null" if hottest.key is None else repr(hottest.key)
     if profile.keys == 1:
-        only = "null" if profile.null_share == 1 else repr(hottest)
-        yield f"All rows have one key, {only}: with whole keys one worker does everything."
+        yield f"All rows have one key, {shown}: with whole keys one worker does everything."
         return
     load = profile.p1 * workers
     yield (
-        f"The hottest key, {hottest!r}, has {100 * profile.p1:.3g} % of the rows, "
-        f"{load:.2g} times a worker's fair share."
+        f"The hottest key, {shown}, has {100 * profile.p1:.3g} % of the rows, "
+        f"{load:,.2f} times a worker's fair share."
     )
     if profile.keys < workers:
         yield (
@@ -87,7 +90,7 @@ def _about_work(
             "deviation): equal numbers of rows are not equal work."
         )
     elif chosen is plain:
-        yield f"The busiest worker gets only {plain.imbalance_percent:.2g} % more than the mean."
+        yield _about_plain(plain, work)
     elif chosen.splits_keys:
         extra = chosen.memory - plain.memory
         yield (
@@ -96,6 +99,17 @@ def _about_work(
         )
     else:
         yield f"{chosen.grouping} keeps every key whole: nothing has to be merged."
+
+
+def _about_plain(plain: Prediction, work: str) -> str:
+    """Say how uneven plain hashing is, which nothing that comes into question beats."""
+    if plain.imbalance_percent <= _EVEN_PERCENT:
+        return f"The busiest worker gets only {plain.imbalance_percent:.1f} % more than the mean."
+    kept = " that keeps keys whole" if work == ATOMIC else ""
+    return (
+        f"The busiest worker gets {plain.job_time_ratio:,.2f} times the mean load, and no scheme"
+        f"{kept} makes that much less."
+    )
 
 
 def _about_limits(
@@ -127,8 +141,8 @@ def _about_time(profile: KeyProfile, work: str) -> Iterator[str]:
         )
     if not profile.keys_exact and profile.sampled_share < 1.0:
         yield (
-            f"{profile.counted:,} of {profile.rows:,} rows were looked at: "
-            "figures are those of a sample."
+            f"{profile.counted:,} of {profile.rows:,} rows, which chance picked over all of them, "
+            "were looked at: figures are those of this sample."
         )
 
 
@@ -146,22 +160,33 @@ class Recommendation:
         The line of PySpark that does it.
     why
         The reasons, a sentence each.
-    time_ratio_now, time_ratio_then
-        Predicted time of the job over that of a perfectly even one: hashed by key, as Spark does,
-        and as recommended.
+    load_ratio_now, load_ratio_then
+        Predicted load of the busiest worker over the mean: hashed by key, as Spark does, and as
+        recommended. The load is rows, or what they cost where that is known.
+    time_is_known
+        Whether rows have a time, so that load is time.
+    not_known
+        What the prediction leaves out, a sentence each.
     """
 
     grouping: str | None
     text: str
     code: str
     why: tuple[str, ...]
-    time_ratio_now: float
-    time_ratio_then: float
+    load_ratio_now: float
+    load_ratio_then: float
+    time_is_known: bool
+    not_known: tuple[str, ...]
 
     @property
-    def time_saved(self) -> float:
-        """Share of the job's time that is saved."""
-        return max(0.0, 1.0 - self.time_ratio_then / self.time_ratio_now)
+    def load_saved(self) -> float:
+        """Share of the busiest worker's load that is saved."""
+        return max(0.0, 1.0 - self.load_ratio_then / self.load_ratio_now)
+
+    @property
+    def time_saved(self) -> float | None:
+        """Share of the time of the work that is saved; None where nobody said what rows cost."""
+        return self.load_saved if self.time_is_known else None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers and text under stable names."""
@@ -170,8 +195,10 @@ class Recommendation:
             "text": self.text,
             "code": self.code,
             "why": list(self.why),
-            "time_ratio_now": self.time_ratio_now,
-            "time_ratio_then": self.time_ratio_then,
+            "not_known": list(self.not_known),
+            "load_ratio_now": self.load_ratio_now,
+            "load_ratio_then": self.load_ratio_then,
+            "load_saved": self.load_saved,
             "time_saved": self.time_saved,
         }
 
@@ -182,11 +209,12 @@ def recommend(
     *,
     work: str,
     workers: int,
-    by: str = "key",
+    by: str | Sequence[str] = "key",
 ) -> Recommendation:
     """Choose among the groupings that were predicted for this work.
 
-    The fastest is taken; of those that are about as fast, the one that holds the fewest keys. If
+    The fastest is taken; of those that are about as fast, the one that holds the fewest keys, and
+    of those that hold about as few the fastest; ``wrap`` where there is nothing between them. If
     plain hashing is no more than 5 % slower, or Spark's own aggregates do the work, it says to do
     nothing.
 
@@ -201,7 +229,7 @@ def recommend(
     workers
         Number of workers.
     by
-        What the key column is called, for the line of code.
+        What the key column is called, or the key columns, for the line of code.
 
     Examples
     --------
@@ -209,7 +237,7 @@ def recommend(
     >>> profile = KeyProfile.from_counts(["hot", "a", "b"], [8000, 1000, 1000])
     >>> advice = recommend(profile, predict(profile, 4), work="merge", workers=4, by="user")
     >>> advice.code
-    'us.group_by(df, "user", workers=4, grouping="wrap").apply(aggregator, schema)'
+    'us.group_by(df, "user", workers=4, grouping="wrap").apply(us.Count(), "rows long")'
     >>> predictions = predict(profile, 4, work="builtin")
     >>> recommend(profile, predictions, work="builtin", workers=4).grouping is None
     True
@@ -225,35 +253,69 @@ def recommend(
     )
     chosen = best if verdict.follow_plan and work != BUILTIN else plain
     grouping = None if chosen is plain else chosen.grouping
+    code = code_line(grouping, work, by=by, workers=workers)
+    why = reasons(profile, predictions, plain, chosen, work, workers)
     return Recommendation(
         grouping=grouping,
         text=_text(grouping, plain, chosen, work),
-        code=code_line(grouping, work, by=by, workers=workers),
-        why=reasons(profile, predictions, plain, chosen, work, workers),
-        time_ratio_now=plain.job_time_ratio,
-        time_ratio_then=chosen.job_time_ratio,
+        code=code,
+        why=(*why, own_work(code)) if own_work(code) else why,
+        load_ratio_now=plain.job_time_ratio,
+        load_ratio_then=chosen.job_time_ratio,
+        time_is_known=plain.job_seconds is not None,
+        not_known=() if workers == 1 else _not_known(profile, plain, chosen, work),
     )
 
 
-def code_line(grouping: str | None, work: str, *, by: str, workers: int) -> str:
+def _not_known(
+    profile: KeyProfile, plain: Prediction, chosen: Prediction, work: str
+) -> tuple[str, ...]:
+    """Say what the figures leave out, as far as it could change the answer."""
+    if work == BUILTIN:
+        return ()
+    found = []
+    if plain.job_seconds is None:
+        found.append(
+            "what rows cost: loads are rows, and rows are time only if all take as long "
+            "(--cost-per-row, --cost)"
+        )
+    if work == ATOMIC:
+        found.append(
+            "what a group costs besides its rows: where groups and not rows take the time, evening "
+            "out rows may put the work in the wrong place "
+            '(us.group_by(…, weight="measured") finds out)'
+        )
+    if chosen is not plain:
+        found.append(
+            "what placing costs: one more shuffle of the rows"
+            + (" and the merging of partial results" if chosen.splits_keys else "")
+            + ", unless the job has that shuffle anyway"
+        )
+    if profile.drift.windows < 2 and work in (MERGE, ATOMIC):
+        found.append("whether the hot keys change in the course of time")
+    return tuple(found)
+
+
+def code_line(grouping: str | None, work: str, *, by: str | Sequence[str], workers: int) -> str:
     """Return the line of PySpark that does work with a grouping; None is plain Spark.
+
+    It runs as it is, where ``us`` is `unskew.spark` and ``df`` the rows. See `snippets`.
 
     >>> code_line(None, "merge", by="user", workers=8)
     'df.groupBy("user")  # as it is'
     """
-    column = f'"{by}"'
+    names = [by] if isinstance(by, str) else by
+    column = quoted_columns(names)
     if grouping is None and work == STATELESS:
         return "df  # as it is"
     if grouping is None:
-        return f"df.groupBy({column})" + (".agg(…)" if work == BUILTIN else "") + "  # as it is"
+        return f"df.groupBy({column})" + (".count()" if work == BUILTIN else "") + "  # as it is"
     if grouping_class(split_spec(grouping)[0]).spark == "costs":
-        return f"us.map_rows(df, function, schema, cost_by={column}, workers={workers})"
+        return mapped_rows(names, workers)
     if work == STATELESS:
         return f'us.balance(df, by={column}, workers={workers}, grouping="{grouping}")'
     grouped = f'us.group_by(df, {column}, workers={workers}, grouping="{grouping}")'
-    return grouped + (
-        ".apply_in_arrow(function, schema)" if work == ATOMIC else ".apply(aggregator, schema)"
-    )
+    return grouped + (GROUPS if work == ATOMIC else PARTIALS)
 
 
 def _named(predictions: Sequence[Prediction], name: str) -> Prediction:
@@ -267,14 +329,25 @@ def _named(predictions: Sequence[Prediction], name: str) -> Prediction:
 def _best(predictions: Sequence[Prediction], plain: Prediction, work: str) -> Prediction:
     """Return the fastest usable scheme; of those about as fast the smallest, then the fastest.
 
+    A difference within chance, in time or in memory, decides nothing.
+
     Work that knows no keys holds none, so that memory does not matter to it.
     """
     usable = [each for each in predictions if each.usable] or [plain]
-    fastest = min(each.job_time_ratio for each in usable)
-    close = [each for each in usable if each.job_time_ratio <= (1 + ABOUT_AS_FAST) * fastest]
-    if work == STATELESS:
-        return min(close, key=lambda each: each.job_time_ratio)
-    return min(close, key=lambda each: (each.memory, each.job_time_ratio))
+    if work != STATELESS:
+        usable = _about_least(usable, lambda each: each.job_time_ratio)
+        usable = _about_least(usable, lambda each: each.memory)
+    return min(
+        usable, key=lambda each: (each.job_time_ratio, each.memory, each.grouping != Wrap.name)
+    )
+
+
+def _about_least(
+    predictions: Sequence[Prediction], figure: Callable[[Prediction], float]
+) -> list[Prediction]:
+    """Keep those whose figure is about that of the least."""
+    most = (1 + ABOUT_THE_SAME) * min(map(figure, predictions))
+    return [each for each in predictions if figure(each) <= most]
 
 
 def _text(grouping: str | None, plain: Prediction, chosen: Prediction, work: str) -> str:
@@ -282,9 +355,12 @@ def _text(grouping: str | None, plain: Prediction, chosen: Prediction, work: str
         return "Do nothing: Spark's own aggregates combine rows before the shuffle."
     now = f"{plain.job_time_ratio:.2f} times"
     if grouping is None:
-        return f"Do nothing: plain hashing takes {now} the time of a perfectly even job."
+        return f"Do nothing: under plain hashing the busiest worker gets {now} the mean load."
     saved = 1.0 - chosen.job_time_ratio / plain.job_time_ratio
+    then = f"{chosen.job_time_ratio:.2f} times"
+    if plain.job_seconds is None:
+        return f"Use {grouping}: the busiest worker gets {then} the mean of the rows, not {now}."
     return (
-        f"Use {grouping}: the job should take {chosen.job_time_ratio:.2f} times the time of a "
-        f"perfectly even one instead of {now}, {100 * saved:.0f} % less."
+        f"Use {grouping}: the work should take {then} the time of a perfectly even job instead of "
+        f"{now}, {100 * saved:.0f} % less."
     )

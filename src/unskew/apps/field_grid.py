@@ -110,7 +110,7 @@ class FieldGrid(Application):
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 made = readings(batch["value"].to_numpy())
-                yield pa.record_batch({"at": batch["timestamp"], **made})
+                yield pa.RecordBatch.from_pydict({"at": batch["timestamp"], **made})
 
         return numbers.select("timestamp", "value").mapInArrow(read, self.schema)
 

@@ -83,7 +83,7 @@ class HeavyHitters(KeyedApplication):
 def summary(batches: Iterator[pa.RecordBatch], capacity: int) -> pa.RecordBatch:
     """Return what a summary keeps of batches of words: ``word``, ``count``, ``error``.
 
-    >>> rows = pa.record_batch({"word": ["a", "hot", "b", "hot", "c", "hot", "hot"]})
+    >>> rows = pa.RecordBatch.from_pydict({"word": ["a", "hot", "b", "hot", "c", "hot", "hot"]})
     >>> summary(iter([rows]), 3).to_pylist()[0]
     {'word': 'hot', 'count': 4, 'error': 0}
     """
@@ -100,7 +100,7 @@ def summary(batches: Iterator[pa.RecordBatch], capacity: int) -> pa.RecordBatch:
         names.update(zip(ids.tolist(), encoded.dictionary.to_pylist(), strict=True))
         names = {kept: names[kept] for kept in sketch.items()[0].tolist()}
     kept, counts, errors = sketch.items()
-    return pa.record_batch(
+    return pa.RecordBatch.from_pydict(
         {
             "word": pa.array([names[one] for one in kept.tolist()], pa.string()),
             "count": counts.astype(np.int64),

@@ -83,9 +83,10 @@ class Placing:
 
     @property
     def learns(self) -> bool:
-        """Whether a stream needs ``plan_path``: the scheme plans by what it has seen."""
+        """Whether a stream needs ``plan_path``: the scheme goes on from what it has seen."""
         scheme = grouping_class(split_spec(self.grouping)[0])
-        return scheme.chooses or scheme.learns_on_streams or scheme.spark == "costs"
+        goes_on = scheme.learns_on_streams or scheme.remembers_on_streams
+        return scheme.chooses or goes_on or scheme.spark == "costs"
 
     def place(self, df: DataFrame, by: By) -> DataFrame:
         """Return the rows of a batch or a stream on their workers."""

@@ -25,6 +25,7 @@ from unskew.errors import InvalidParameterError, MissingExtraError, StreamError
 from unskew.reports.diagnosis import PREDICTION_COLUMNS, diagnosis_facts, shown_predictions
 from unskew.reports.measurement import to_plain
 from unskew.reports.tables import count_text, share_text
+from unskew.specs import parse_whole
 from unskew.streams.base import Stream
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 TABLE, TOPIC = "table:", "kafka:"
 _RECORD_TIME = "record_time"
 _TOP_KEYS = 5
+_LEAST_DRAWN = 500_000
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,19 @@ class DiagnosisQuestion:
     work: str
     cost_per_row: float | None
     sample: int | None
+    """None: every row."""
     batch: bool
     seed: int
     time: str | None = None
+
+
+def rows_to_look_at(sample: str) -> int | None:
+    """Return the size of the sample that was asked for, or None for all rows.
+
+    >>> rows_to_look_at("500k"), rows_to_look_at("all")
+    (500000, None)
+    """
+    return None if sample == "all" else parse_whole("unskew", "--sample", sample)
 
 
 def check_question(question: DiagnosisQuestion, report: Path | None) -> None:
@@ -65,7 +77,7 @@ def check_question(question: DiagnosisQuestion, report: Path | None) -> None:
 
 
 def diagnose_stream(
-    stream: Stream, question: DiagnosisQuestion, *, by: str, show: bool
+    stream: Stream, question: DiagnosisQuestion, *, by: Sequence[str], show: bool
 ) -> Diagnosis:
     """Read the stream once and return the diagnosis."""
     with ProgressDisplay(stream.rows, wanted=show) as display:
@@ -80,10 +92,12 @@ def diagnose_stream(
     if stream.has_costs and question.cost_per_row is not None:
         expected = "left out where rows have costs of their own"
         raise InvalidParameterError("unskew", "--cost-per-row", expected, question.cost_per_row)
+    # What is drawn beyond the rows that were looked at would say no more of them.
+    drawn = MOST_ROWS if profile.sampled_share == 1.0 else max(profile.counted, _LEAST_DRAWN)
     with ProgressDisplay(None, wanted=show) as display:
 
         def progress(label: str, rows: int) -> None:
-            display.say(f"predicting {label}, {min(profile.rows, MOST_ROWS):,} rows")
+            display.say(f"predicting {label}, {min(profile.rows, drawn):,} rows")
             display.advance(rows)
 
         return diagnose(
@@ -95,13 +109,14 @@ def diagnose_stream(
             work=question.work,
             cost_per_row=question.cost_per_row,
             batch=question.batch,
+            most_rows=drawn,
             seed=question.seed,
             on_progress=progress,
         )
 
 
 def diagnose_on_spark(
-    data: str, question: DiagnosisQuestion, *, by: str | None, cost: str | None
+    data: str, question: DiagnosisQuestion, *, by: Sequence[str], cost: str | None
 ) -> Diagnosis:
     """Return the diagnosis of ``table:NAME`` or of ``kafka:TOPIC@HOST:PORT``.
 
@@ -131,14 +146,66 @@ def diagnose_on_spark(
     )
 
 
-def _table(data: str, by: str | None) -> "tuple[DataFrame, str]":
+def show_join(
+    data: str, join: str, question: DiagnosisQuestion, *, by: Sequence[str], how: str, json: bool
+) -> None:
+    """Print what each way to join two tables would take.
+
+    A sample of both sides is looked at if one is asked for; without, all rows are counted.
+    """
+    if not by:
+        raise InvalidParameterError("unskew", "--by", "given for a join", None)
+    try:
+        from unskew.spark.diagnose import diagnose as diagnose_tables
+    except ImportError as error:
+        raise MissingExtraError("a join", "pyspark", "spark") from error
+    found = diagnose_tables(
+        _joined_table(data, "DATA"),
+        by,
+        question.workers,
+        join=_joined_table(join, "--join"),
+        how=how,
+        learn="pass" if question.sample is None else "sample",
+        cost_per_row=question.cost_per_row,
+        seed=question.seed,
+    )
+    if json:
+        typer.echo(writer.dumps(to_plain(found.to_json()), allow_nan=False))
+    else:
+        console().print(escape(repr(found)), soft_wrap=True, highlight=False)
+
+
+def _joined_table(data: str, parameter: str) -> "DataFrame":
+    """Return a side of a join: Parquet or CSV files, or a table that Spark knows."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    from unskew.spark.session import session
+
+    spark = session(app_name="unskew diagnose")
+    try:
+        if data.startswith(TABLE):
+            return spark.table(data.removeprefix(TABLE))
+        if not Path(data).expanduser().exists():
+            raise InvalidParameterError(
+                "unskew", parameter, "a file, a directory or table:NAME", data
+            )
+        path = str(Path(data).expanduser())
+        if path.endswith(".csv"):
+            return spark.read.option("header", True).option("inferSchema", True).csv(path)
+        return spark.read.parquet(path)
+    except (AnalysisException, ParseException) as error:
+        told = str(error).strip().splitlines()[0]
+        raise StreamError(f"{data}: Spark cannot read it: {told}") from error
+
+
+def _table(data: str, by: Sequence[str]) -> "tuple[DataFrame, Sequence[str]]":
     """Return a table, whose name may also be parquet.`path`, as in SQL, and its key."""
     from pyspark.errors import AnalysisException, ParseException
 
     from unskew.spark.session import session
 
-    if by is None:
-        raise InvalidParameterError("unskew", "--by", "given for a table", by)
+    if not by:
+        raise InvalidParameterError("unskew", "--by", "given for a table", None)
     name = data.removeprefix(TABLE)
     try:
         df = session(app_name="unskew diagnose").table(name)
@@ -146,15 +213,16 @@ def _table(data: str, by: str | None) -> "tuple[DataFrame, str]":
     except (AnalysisException, ParseException) as error:
         told = str(error).strip().splitlines()[0]
         raise StreamError(f"table {name}: Spark cannot read it: {told}") from error
-    if by not in columns:
-        raise InvalidParameterError("unskew", "--by", f"one of {', '.join(columns)}", by)
+    for name in by:
+        if name not in columns:
+            raise InvalidParameterError("unskew", "--by", f"one of {', '.join(columns)}", name)
     return df, by
 
 
-def _topic(data: str, by: str | None) -> "tuple[DataFrame, str]":
-    """Return all records of a topic by a field of their JSON, or by their own key."""
+def _topic(data: str, by: Sequence[str]) -> "tuple[DataFrame, Sequence[str]]":
+    """Return all records of a topic by fields of their JSON, or by their own key."""
     import pyspark.sql.functions as sf
-    from pyspark.sql.types import StringType, StructType
+    from pyspark.sql.types import StringType, StructField, StructType
 
     from unskew.apps.running.kafka import Topic, connector
     from unskew.apps.running.run_session import run_session
@@ -163,12 +231,13 @@ def _topic(data: str, by: str | None) -> "tuple[DataFrame, str]":
     topic.check()
     spark = run_session(None, workers=1, waits=False, packages=(connector(),))
     topic.check_on(spark)
-    key = sf.col("key").cast("string")
-    if by is not None:
-        value = sf.from_json(sf.col("value").cast("string"), StructType().add(by, StringType()))
-        key = value.getField(by)
+    keys = [sf.col("key").cast("string").alias("key")]
+    if by:
+        kind = StructType([StructField(name, StringType()) for name in by])
+        value = sf.from_json(sf.col("value").cast("string"), kind)
+        keys = [value.getField(name).alias(name) for name in by]
     came = sf.col("timestamp").alias(_RECORD_TIME)
-    return topic.records(spark.read).select(key.alias(by or "key"), came), by or "key"
+    return topic.records(spark.read).select(*keys, came), by or ["key"]
 
 
 def print_diagnosis(
@@ -202,7 +271,7 @@ def _top_keys_table(profile: KeyProfile) -> Table:
     for title in ("share", "rows"):
         table.add_column(title, justify="right")
     for each in profile.top(_TOP_KEYS):
-        table.add_row(escape(each.key), share_text(each.share), count_text(each.rows))
+        table.add_row(escape(each.label), share_text(each.share), count_text(each.rows))
     return table
 
 
@@ -227,4 +296,6 @@ def _print_advice(out: Console, diagnosis: Diagnosis) -> None:
     out.print(f"[bold]{escape(advice.text)}[/bold]")
     for reason in advice.why:
         out.print(escape(reason))
+    for unknown in advice.not_known:
+        out.print(f"[dim]Not known: {escape(unknown)}.[/dim]")
     out.print(f"\n    [cyan]{escape(advice.code)}[/cyan]\n")

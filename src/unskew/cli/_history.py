@@ -14,7 +14,7 @@ from unskew.cli._terminal import ProgressDisplay, console, new_table
 from unskew.errors import InvalidParameterError
 
 _MEANINGS = (
-    "lost: how long the stage lasted beyond tasks of equal length, on the slots that it had",
+    "lost: how long the stage lasted beyond equal tasks, one for every slot that was free",
     "of all: that, of the time in which the application's jobs ran; the most that can be won",
 )
 _UNITS = (("G", 1e9), ("M", 1e6), ("k", 1e3))
@@ -43,6 +43,8 @@ def show_history(
         out.print(f"[dim]{escape(meaning)}[/dim]")
     for rank, stage in enumerate(history.stages, start=1):
         _print_advice(out, rank, stage)
+    if history.stages:
+        out.print("[dim]by symptom: docs/cookbook/README.md[/dim]")
     for reason in history.skipped:
         out.print(escape(f"left out: {reason}"))
 

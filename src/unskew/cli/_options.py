@@ -1,12 +1,28 @@
 """The options that several commands have, each said once."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
 DEFAULT_STREAM = "zipf:keys=100000,exponent=1.2,rows=1000000"
+_COLUMN = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
 _RUN, _COSTS, _OUT = "How it runs", "Streams with costs", "What you get"
+
+
+def listed_columns(values: Sequence[str]) -> list[str]:
+    """Return the columns that an option names: given several times, or with commas between.
+
+    A comma in a name stands between back quotes.
+
+    >>> listed_columns(["day, user", "item"]), listed_columns(["`a,b`"])
+    (['day', 'user', 'item'], ['a,b'])
+    """
+    names = [name for value in values for name in _COLUMN.findall(value)]
+    return [re.sub(r"^`(.*)`$", r"\1", name.strip()).replace("``", "`") for name in names]
+
 
 Json: TypeAlias = Annotated[
     bool,

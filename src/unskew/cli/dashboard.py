@@ -48,7 +48,7 @@ Simulated: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--demo",
-        help="Show a simulated drifting stream under three groupings; needs no Spark.",
+        help="Show a simulated drifting stream under four groupings; needs no Spark.",
         show_default=False,
     ),
 ]

@@ -65,7 +65,7 @@ def _print_groupings(listed: list[dict[str, Any]]) -> None:
         )
     out = console()
     out.print(table)
-    out.print("Give parameters after the name: --grouping partial-key:choices=3,distinct=true")
+    out.print("Give parameters after the name: --grouping partial-key:choices=3,load=global")
     costly = ", ".join(each["name"] for each in listed if each["needs_costs"])
     out.print(f"Only for streams whose rows have costs: {costly}")
     weighing = ", ".join(each["name"] for each in listed if each["takes_weights"])

@@ -17,6 +17,7 @@ from unskew.cli._plugins import ExtensibleGroup
 from unskew.cli.compare import compare
 from unskew.cli.dashboard import dashboard
 from unskew.cli.diagnose import diagnose
+from unskew.cli.doctor import doctor
 from unskew.cli.listings import groupings, streams
 from unskew.cli.run import run as run_application
 from unskew.cli.simulate import simulate
@@ -36,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (groupings, streams, simulate, compare, diagnose, dashboard):
+for command in (groupings, streams, simulate, compare, diagnose, dashboard, doctor):
     app.command()(command)
 app.command("run")(run_application)
 

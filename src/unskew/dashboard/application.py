@@ -177,6 +177,7 @@ def make_app(feed: Feed, *, token: str | None = None) -> ASGIApp:
         "/api/latest": answers.latest,
         "/api/events": answers.events,
         "/metrics": answers.metrics,
+        "/health": answers.health,
     }
     listed = [Route(path, answer, methods=["GET"]) for path, answer in routes.items()]
     app = Starlette(routes=listed)
@@ -211,6 +212,12 @@ class _Answers:
 
     def metrics(self, _request: Request) -> Response:
         return Response(metrics_text(self._feed), media_type=CONTENT_TYPE_LATEST)
+
+    def health(self, _request: Request) -> Response:
+        problem = self._feed.problem
+        return JSONResponse(
+            {"ok": problem is None, "problem": problem}, status_code=503 if problem else 200
+        )
 
     async def events(self, _request: Request) -> Response:
         if self._feed.is_full:

@@ -1,4 +1,4 @@
-"""A drifting stream under three groupings, side by side, without Spark: what unskew is about."""
+"""A drifting stream under four groupings, side by side, without Spark: what unskew is about."""
 
 import threading
 import time
@@ -7,17 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew.dashboard.feed import Feed
+from unskew.dashboard.feed import Feed, FeedThread
 from unskew.dashboard.serving import Closeable
 from unskew.events import Epoch, HotKey
 from unskew.groupings.base import Grouping, LearnedGrouping
 from unskew.groupings.plan import Plan
 from unskew.groupings.planned import PlannedGrouping
 from unskew.groupings.registry import make_grouping
+from unskew.hashing import distinct
 from unskew.metrics import imbalance_percent, replication
 from unskew.streams import drift
 
-GROUPINGS = ("key", "partial-key", "wrap")
+GROUPINGS = ("key", "partial-key", "wrap", "flow")
 _WORKERS = 16
 _ROWS = 20_000
 _KEYS = 10_000
@@ -139,7 +140,7 @@ class Demo(Closeable):
     def __init__(self, feed: Feed, *, seconds_per_batch: float = 0.5, seed: int = 1) -> None:
         self._feed, self._seconds, self._seed = feed, seconds_per_batch, seed
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="unskew-demo", daemon=True)
+        self._thread = FeedThread(feed, self._run, name="unskew-demo")
         self._thread.start()
 
     def close(self) -> None:
@@ -166,8 +167,8 @@ def _predicted(plan: Plan | None, rows: int) -> tuple[float, ...] | None:
 
 def _replication(keys: NDArray[np.uint64], placed: NDArray[np.int32]) -> float:
     workers = np.uint64(placed.max()) + np.uint64(1)
-    places = np.unique(keys * workers + placed.astype(np.uint64))
-    return replication(places.size, np.unique(keys).size)
+    places = distinct(keys * workers + placed.astype(np.uint64))
+    return replication(places.size, distinct(keys).size)
 
 
 def _hottest(keys: NDArray[np.uint64], workers: NDArray[np.int32]) -> tuple[HotKey, ...]:

@@ -2,13 +2,18 @@
 
 import asyncio
 import json
+import logging
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from unskew.dashboard.model import RunModel
+from unskew.errors import UnskewError
 from unskew.events import Epoch
+
+_log = logging.getLogger("unskew.dashboard")
 
 MOST_WAITING = 64
 """Messages that wait for a browser; a slower one loses the oldest and reads the state again."""
@@ -132,6 +137,12 @@ class Feed:
             ]
 
     @property
+    def problem(self) -> str | None:
+        """Why no more events come, if that was not to be expected."""
+        with self._lock:
+            return self._model.problem
+
+    @property
     def is_full(self) -> bool:
         """Whether as many browsers watch as may."""
         return len(self._subscriptions) >= MOST_SUBSCRIBERS
@@ -161,6 +172,43 @@ class Feed:
     def _tell(self, message: str) -> None:
         for subscription in self._subscriptions:
             self.lost += not subscription.put(message)
+
+
+class FeedThread(threading.Thread):
+    """Runs what publishes to a feed. Whatever ends it shows, on the page and in the log.
+
+    Parameters
+    ----------
+    feed
+        What is published to.
+    publish
+        Called once in the thread; it returns when no more events come.
+    name
+        The name of the thread.
+
+    Examples
+    --------
+    >>> feed = Feed(RunModel("an example"))
+    >>> thread = FeedThread(feed, lambda: open("no-such-file"), name="example")
+    >>> thread.start(), thread.join(), feed.state()["ended"], feed.state()["problem"]
+    (None, None, True, "[Errno 2] No such file or directory: 'no-such-file'")
+    """
+
+    def __init__(self, feed: Feed, publish: Callable[[], None], *, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._feed, self._publish = feed, publish
+
+    def run(self) -> None:
+        """Publish, and show the end, with its reason where it is none that was to be expected."""
+        try:
+            self._publish()
+        except (UnskewError, OSError) as error:
+            self._feed.end(str(error))
+        except BaseException as error:
+            _log.exception("The page shows no more: %s ended.", self.name)
+            self._feed.end(f"{self.name} ended, see the log: {type(error).__name__}: {error}")
+        else:
+            self._feed.end()
 
 
 def sse(name: str, data: dict[str, Any]) -> str:

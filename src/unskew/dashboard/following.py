@@ -3,10 +3,10 @@
 import threading
 from pathlib import Path
 
-from unskew.dashboard.feed import Feed
+from unskew.dashboard.feed import Feed, FeedThread
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import Closeable, DashboardServer
-from unskew.events import EventTail, RunRecordError
+from unskew.events import EventTail
 from unskew.events.record import check_record, no_events
 
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -26,7 +26,7 @@ class FolderFollower:
     def __init__(self, folder: str | Path, feed: Feed) -> None:
         self._tail, self._feed = EventTail(folder), feed
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="unskew-follower", daemon=True)
+        self._thread = FeedThread(feed, self._run, name="unskew-follower")
 
     def begin(self) -> None:
         """Publish the begin of what is there, at most 8 MiB; to be called before `start`.
@@ -51,15 +51,10 @@ class FolderFollower:
         self._thread.join(10.0)
 
     def _run(self) -> None:
-        try:
+        self._publish_all()
+        while not self._stop.wait(_SECONDS_BETWEEN_LOOKS):
             self._publish_all()
-            while not self._stop.wait(_SECONDS_BETWEEN_LOOKS):
-                self._publish_all()
-            self._publish_all()
-        except (RunRecordError, OSError) as error:
-            self._feed.end(str(error))
-        else:
-            self._feed.end()
+        self._publish_all()
 
     def _publish_all(self) -> None:
         self._publish_some()

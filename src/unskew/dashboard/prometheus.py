@@ -66,6 +66,11 @@ class FeedCollector(Collector):
             _add_workers(busy, head["name"], worker_busy)
         yield from (rows, busy)
         state = self._feed.state(latest_only=True)
+        yield GaugeMetricFamily(
+            "unskew_dashboard_healthy",
+            "1, or 0 where the dashboard shows no more because something went wrong.",
+            value=float(state["problem"] is None),
+        )
         dropped = state["dropped"] + state["lost_messages"]
         yield CounterMetricFamily(
             "unskew_dashboard_dropped",

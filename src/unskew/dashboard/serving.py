@@ -204,11 +204,13 @@ def _make_server(feed: Feed, token: str | None) -> Any:
     try:
         import uvicorn
 
+        from unskew.dashboard._impatient import ImpatientProtocol
         from unskew.dashboard.application import make_app
     except ModuleNotFoundError as error:
         raise MissingExtraError("the dashboard", str(error.name), "dashboard") from None
     config = uvicorn.Config(
         make_app(feed, token=token),
+        http=ImpatientProtocol,
         log_config=None,  # a program's own logging stays as it is
         log_level="error",
         access_log=False,

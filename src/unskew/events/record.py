@@ -6,12 +6,12 @@ same lines, and beyond a size their older half is kept as ``…-older.jsonl`` un
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from unskew._files import append_line
 from unskew.errors import UnskewError
 from unskew.events.epoch import SCHEMA, Epoch, epoch_from, line_of
 
@@ -38,9 +38,7 @@ EVENTS_FILE = RUN_RECORD.file
 def append_epoch(folder: str | Path, epoch: Epoch, record: Record = RUN_RECORD) -> None:
     """Add an epoch to a record in ``folder``, which is made if it is not there.
 
-    The line goes out in one write to the end of the file, so that whoever follows the file sees
-    whole lines, also of several writers. Was the last line cut by a crash, the new one begins
-    after it.
+    Whoever follows the record sees whole lines, also of several writers.
 
     Examples
     --------
@@ -57,19 +55,8 @@ def append_epoch(folder: str | Path, epoch: Epoch, record: Record = RUN_RECORD) 
     """
     path = Path(folder) / record.file
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = line_of(epoch).encode() + b"\n"
-    with path.open("ab+", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        if size and not _ends_with_a_whole_line(file.fileno(), size):
-            line = b"\n" + line
-        file.write(line)
-    if size > record.most_bytes // 2:
+    if append_line(path, line_of(epoch).encode()) > record.most_bytes // 2:
         path.replace(path.with_name(record.older_file))
-
-
-def _ends_with_a_whole_line(descriptor: int, size: int) -> bool:
-    os.lseek(descriptor, size - 1, os.SEEK_SET)
-    return os.read(descriptor, 1) == b"\n"
 
 
 class RunRecordError(UnskewError):

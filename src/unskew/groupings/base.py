@@ -78,6 +78,8 @@ class Grouping(ABC):
     only its own."""
     learns_on_streams: ClassVar[bool] = False
     """Whether it can go on learning plans while a stream of Spark runs."""
+    remembers_on_streams: ClassVar[bool] = False
+    """Whether its tasks on a stream of Spark can start with what the last ones found out."""
     takes_weights: ClassVar[bool] = False
     """Whether it can even out work instead of rows on Spark (``weight="measured"``)."""
     why: str = ""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew._compiled import compiled
+from unskew._compiled import compiled, inlined
 from unskew.groupings.base import Weights, Workers
 from unskew.hashing import Ids, mix, to_range
 
@@ -14,11 +14,19 @@ Candidates = NDArray[np.int64]
 _BLOCK = 256  # hashes of a block do not wait for the loads of the rows before it
 
 
+@inlined
+def apart(first: np.int64, second: np.int64, workers: int) -> np.int64:
+    """Return the second candidate, or the worker after the first where both coincide."""
+    other = np.int64(first + 1)
+    other = np.int64(0) if other == workers else other
+    return other if second == first else second
+
+
 @compiled
 def choose_of_two(
     ids: Ids, seeds: Ids, weights: Weights, loads: NDArray[Any], out: Workers
 ) -> None:
-    """Send every row to the less loaded of its key's two candidates; a tie goes to the first."""
+    """Send every row to the less loaded of its key's two workers; a tie goes to the first."""
     size = np.uint64(loads.size)
     firsts, seconds = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
     one = loads.dtype.type(1)
@@ -26,7 +34,8 @@ def choose_of_two(
         count = min(_BLOCK, ids.size - start)
         for j in range(count):
             firsts[j] = to_range(mix(ids[start + j], seeds[0]), size)
-            seconds[j] = to_range(mix(ids[start + j], seeds[1]), size)
+            second = to_range(mix(ids[start + j], seeds[1]), size)
+            seconds[j] = apart(firsts[j], second, loads.size)
         for j in range(count):
             first_load, second_load = loads[firsts[j]], loads[seconds[j]]
             second_is_less = second_load < first_load
@@ -38,19 +47,26 @@ def choose_of_two(
 
 @compiled
 def hash_choices(ids: Ids, seeds: Ids, workers: int, distinct: bool) -> Candidates:
-    """Return the candidates of every key, one row per key.
-
-    With ``distinct``, one that coincides with an earlier one moves on to the next free worker.
-    """
+    """Return the candidates of every key, one row per key, made ``distinct`` if asked."""
     candidates = np.empty((ids.size, seeds.size), np.int64)
     for i in range(ids.size):
         for c in range(seeds.size):
-            worker = to_range(mix(ids[i], seeds[c]), np.uint64(workers))
-            if distinct and c < workers:
-                while _among(candidates[i, :c], worker):
-                    worker = np.int64((worker + 1) % workers)
-            candidates[i, c] = worker
+            candidates[i, c] = to_range(mix(ids[i], seeds[c]), np.uint64(workers))
+    if distinct:
+        make_distinct(candidates, workers)
     return candidates
+
+
+@compiled
+def make_distinct(candidates: Candidates, workers: int) -> None:
+    """Move a candidate that coincides with an earlier one of its key on to the next free worker.
+
+    Where a key has more candidates than there are workers, those left over stay where they are.
+    """
+    for i in range(candidates.shape[0]):
+        for c in range(1, min(candidates.shape[1], workers)):
+            while _among(candidates[i, :c], candidates[i, c]):
+                candidates[i, c] = (candidates[i, c] + 1) % workers
 
 
 @compiled

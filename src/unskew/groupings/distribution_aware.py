@@ -14,6 +14,8 @@ from unskew.hashing import Ids
 from unskew.scheduling import LoadArray, Pieces, longest_first
 from unskew.sketches.space_saving import SpaceSaving
 
+_LEAST_SHARE = 1e-6  # a summary has twice as many counters as keys can have such a share
+
 
 class DistributionAware(PlannedGrouping):
     """Place heavy keys one by one and the others in buckets, by LPT, after a learning phase [1].
@@ -26,7 +28,7 @@ class DistributionAware(PlannedGrouping):
     workers
         Number of downstream workers (the paper's k), at least 1.
     threshold
-        Share of the stream from which a key is heavy (Θ), in (0, 1].
+        Share of the stream from which a key is heavy (Θ), in [1e-6, 1].
     epsilon
         Precision of the SpaceSaving summary, 1/ε counters (ε < Θ); Θ/2 by default.
     buckets_per_worker
@@ -80,9 +82,11 @@ class DistributionAware(PlannedGrouping):
         seed: int = 0,
     ) -> None:
         owner = "DistributionAware"
-        self.threshold = check_real(owner, "threshold", threshold, above=0, maximum=1)
+        self.threshold = check_real(owner, "threshold", threshold, minimum=_LEAST_SHARE, maximum=1)
         if epsilon is not None:
-            epsilon = check_real(owner, "epsilon", epsilon, above=0, below=self.threshold)
+            epsilon = check_real(
+                owner, "epsilon", epsilon, minimum=_LEAST_SHARE / 2, below=self.threshold
+            )
         self.epsilon = epsilon
         self.buckets_per_worker = check_int(
             owner, "buckets_per_worker", buckets_per_worker, minimum=1

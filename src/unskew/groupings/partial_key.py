@@ -12,10 +12,12 @@ from unskew.errors import InvalidParameterError
 from unskew.groupings.authors_hashes import FAMILIES, authors_workers
 from unskew.groupings.base import Grouping, LoadVector, SparkMode, Weights, Workers
 from unskew.groupings.candidates import (
+    Candidates,
     choose_least_loaded,
     choose_of_two,
     choose_with_probing,
     hash_choices,
+    make_distinct,
 )
 from unskew.hashing import Ids, Key, Keys, derive_seeds, identity
 
@@ -33,17 +35,22 @@ class PartialKey(Grouping):
     workers
         Number of downstream workers, at least 1.
     choices
-        Candidates per key, 2 in the paper. They may coincide.
+        Candidates per key, 2 in the paper.
     load
         Which load decides: ``local`` (the source's own counts), ``global`` (an oracle that sees
         all sources) or ``probing`` (local, set to the true load every ``probe_every`` rows).
     probe_every
         Rows of one source between two probes; only with ``load="probing"``.
     distinct
-        Whether a candidate that coincides with an earlier one moves on to the next worker, as in
-        Apache Storm. Off in the paper.
+        Whether a candidate that coincides with an earlier one moves on to the next worker. The
+        paper assigns a key to "exactly two" workers, and Apache Storm does so. In the authors' own
+        programs candidates coincide for one key in ``workers``, which then has one worker alone:
+        ``distinct=False`` does as they do.
     hashes
-        ``mixed``, or the hash functions of the authors' programs: ``storm``, ``simulator``.
+        ``mixed``, or what another program hashes the key's text with: ``storm`` and
+        ``simulator`` are the authors' Storm grouping and their simulator (their routes come out
+        with ``distinct=False``), ``apache-storm`` is the ``PartialKeyGrouping`` of Apache Storm
+        (without ``Fields``, so that it takes the text of the first field).
     seed
         Picks the hash functions; equal seeds give equal candidates in every process.
 
@@ -78,12 +85,12 @@ class PartialKey(Grouping):
         choices: int = 2,
         load: str = "local",
         probe_every: int = 10_000,
-        distinct: bool = False,
+        distinct: bool = True,
         hashes: str = "mixed",
         seed: int = 0,
     ) -> None:
         super().__init__(workers, seed=seed)
-        most = max(2, self.workers)  # two candidates may coincide, so one worker has both
+        most = max(2, self.workers)  # a single worker is both candidates
         self.choices = check_int("PartialKey", "choices", choices, minimum=1, maximum=most)
         self.load = check_choice("PartialKey", "load", load, LOADS)
         self.probe_every = check_int("PartialKey", "probe_every", probe_every, minimum=1)
@@ -91,7 +98,10 @@ class PartialKey(Grouping):
         self.hashes = check_choice("PartialKey", "hashes", hashes, FAMILIES)
         if self.hashes != "mixed" and self.choices != 2:
             raise InvalidParameterError(
-                "PartialKey", "choices", f"2 with the authors' hashes {hashes!r}", choices
+                "PartialKey",
+                "choices",
+                f"2 with the hashes of another program, {hashes!r}",
+                choices,
             )
         self._hash_seeds = derive_seeds(seed, self.choices, purpose="partial-key")
         self._loads = LoadVector(self.workers)
@@ -100,7 +110,7 @@ class PartialKey(Grouping):
 
     @property
     def reads_keys(self) -> bool:
-        """The authors' programs hash the text of the key."""
+        """Other programs hash the text of the key."""
         return self.hashes != "mixed"
 
     def for_sources(self, n_sources: int) -> list[Self]:
@@ -115,7 +125,7 @@ class PartialKey(Grouping):
         """Return the worker of every row (see `Grouping.route_many`)."""
         if not self.reads_keys:
             return super().route_many(keys, weights=weights)
-        candidates = authors_workers(keys, self.hashes, self.workers)
+        candidates = self._authors_candidates(keys)
         out = np.empty(candidates.shape[0], np.int32)
         self._choose(candidates, self._check_weights(weights, out.size), out)
         return out
@@ -123,18 +133,17 @@ class PartialKey(Grouping):
     def candidates(self, key: Key) -> tuple[int, ...]:
         """Return the at most ``choices`` workers that may hold state of ``key``."""
         if self.reads_keys:
-            found = authors_workers([key], self.hashes, self.workers)[0]
-            return tuple(sorted(set(found.tolist())))
+            return tuple(sorted(set(self._authors_candidates([key])[0].tolist())))
         return self._candidates(identity(key))
 
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:
-        if self.choices == 2 and self.load != "probing" and not self.distinct:
+        if self.choices == 2 and self.load != "probing" and self.distinct:
             loads = self._loads.for_weights(weights)
             choose_of_two(ids, self._hash_seeds, weights, loads, out)
             return
         self._choose(self._hashed(ids), weights, out)
 
-    def _choose(self, candidates: NDArray[np.int64], weights: Weights, out: Workers) -> None:
+    def _choose(self, candidates: Candidates, weights: Weights, out: Workers) -> None:
         if self.load == "probing":
             self._position = choose_with_probing(
                 candidates,
@@ -148,7 +157,13 @@ class PartialKey(Grouping):
         else:
             choose_least_loaded(candidates, weights, self._loads.for_weights(weights), out)
 
-    def _hashed(self, ids: Ids) -> NDArray[np.int64]:
+    def _authors_candidates(self, keys: Keys) -> Candidates:
+        found = authors_workers(keys, self.hashes, self.workers)
+        if self.distinct:
+            make_distinct(found, self.workers)
+        return found
+
+    def _hashed(self, ids: Ids) -> Candidates:
         return hash_choices(ids, self._hash_seeds, self.workers, self.distinct)
 
     def _candidates(self, key_id: np.uint64) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled, inlined
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Weights, Workers
-from unskew.hashing import Ids, mix, universal
+from unskew.hashing import Ids, distinct, mix, universal
 from unskew.scheduling import LoadArray, Pieces
 
 HASHED_MEMBER: Ids = np.array([0, 1 << 32, 0], np.uint64)
@@ -21,6 +21,7 @@ The slot of h is ((h >> 32) · n_slots) >> 32, which any engine computes that ha
 """
 
 _MOST_BARS = 200
+_MOST_ADDED = 16  # plans whose places are noted one beside the other before they are merged
 _DRAWS = np.uint64(0x5851F42D4C957F2D)  # the seed of the draws among a key's pieces
 
 
@@ -166,7 +167,7 @@ def refuse_inconsistent(plan: Plan) -> None:
         plan.slot_workers.size > 0
         and plan.predicted_loads.size == plan.workers
         and (plan.capacity is None or plan.capacity.size == plan.workers)
-        and starts.size == plan.hot_ids.size + 1
+        and starts.size == plan.hot_ids.size + 1 == np.unique(plan.hot_ids).size + 1
         and starts[0] == 0
         and starts[-1] == workers.size == loads.size
         and bool(np.all(np.diff(starts) > 0))
@@ -297,24 +298,29 @@ class PlaceHistory:
     """
 
     def __init__(self, workers: int, n_slots: int) -> None:
-        self._places: NDArray[np.uint64] = np.zeros((n_slots, -(-workers // 64)), np.uint64)
+        self._workers, self._n_slots = workers, n_slots
+        self._places: Ids = np.empty(0, np.uint64)  # slot · workers + worker, each once
+        self._added: list[Ids] = []
 
     def add(self, plan: Plan) -> None:
         """Note all places of ``plan``."""
-        n_slots = self._places.shape[0]
-        _note(self._places, np.arange(n_slots), plan.slot_workers)
-        slots = slots_of(plan.hot_ids, plan.slot_member, n_slots)
-        _note(self._places, np.repeat(slots, np.diff(plan.pieces.starts)), plan.pieces.workers)
+        hot = slots_of(plan.hot_ids, plan.slot_member, self._n_slots)
+        slots = np.concatenate([np.arange(self._n_slots), hot.repeat(np.diff(plan.pieces.starts))])
+        workers = np.concatenate([plan.slot_workers, plan.pieces.workers])
+        self._added.append((slots * self._workers + workers).astype(np.uint64))
+        if len(self._added) >= _MOST_ADDED:
+            self._settle()
 
     def workers_of(self, slot: int) -> Sequence[int]:
         """Return every worker noted for ``slot``."""
-        words = self._places[slot].astype("<u8").view(np.uint8)
-        found: list[int] = np.flatnonzero(np.unpackbits(words, bitorder="little")).tolist()
+        self._settle()
+        begin = slot * self._workers
+        ends = np.array([begin, begin + self._workers], np.uint64)
+        first, end = np.searchsorted(self._places, ends)
+        found: list[int] = (self._places[first:end] - np.uint64(begin)).tolist()
         return found
 
-
-@compiled
-def _note(places: Ids, slots: NDArray[np.int64], workers: NDArray[np.int32]) -> None:
-    for i in range(slots.size):
-        word, bit = divmod(workers[i], 64)
-        places[slots[i], word] |= np.uint64(1) << np.uint64(bit)
+    def _settle(self) -> None:
+        if self._added:
+            self._places = distinct(np.concatenate([self._places, *self._added]))
+            self._added = []

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from unskew._compiled import compiled
 from unskew._table import ABSENT, Table, get, put
 from unskew.groupings.base import Weights, Workers
-from unskew.groupings.candidates import hash_choices
+from unskew.groupings.candidates import apart, hash_choices
 from unskew.groupings.remembering import RememberingGrouping
 from unskew.hashing import Ids, derive_seeds, mix, to_range
 
@@ -17,7 +17,8 @@ class TwoChoices(RememberingGrouping):
     """Send a new key to the less loaded of two candidates and remember it (PoTC).
 
     One worker per key, so no merge; but each key needs an entry that all sources agree on, and a
-    hot key still has one worker alone.
+    hot key still has one worker alone. The two candidates are distinct, as those of `PartialKey`
+    are: the paper compares the two schemes, which differ in key splitting alone.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class TwoChoices(RememberingGrouping):
         return _choose_once(ids, self._hash_seeds, weights, self._chosen, loads, out)
 
     def _choices(self, key_id: np.uint64) -> tuple[int, ...]:
-        both = hash_choices(np.array([key_id]), self._hash_seeds, self.workers, False)
+        both = hash_choices(np.array([key_id]), self._hash_seeds, self.workers, True)
         return tuple(sorted(set(both[0].tolist())))
 
 
@@ -59,7 +60,7 @@ def _choose_once(
         worker = get(chosen, ids[i])
         if worker == ABSENT:
             worker = to_range(mix(ids[i], seeds[0]), size)
-            second = to_range(mix(ids[i], seeds[1]), size)
+            second = apart(worker, to_range(mix(ids[i], seeds[1]), size), loads.size)
             if loads[second] < loads[worker]:
                 worker = second
             put(chosen, ids[i], worker)

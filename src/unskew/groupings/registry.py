@@ -22,6 +22,7 @@ from unskew.errors import (
     UnskewError,
 )
 from unskew.groupings.base import Grouping, LearnedGrouping, OfflineGrouping, SparkMode
+from unskew.groupings.flow import Flow
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.shuffle import Shuffle
 from unskew.specs import Parameter, parameters_of, parse_parameters, split_spec
@@ -106,7 +107,7 @@ def make_grouping(
     Examples
     --------
     >>> make_grouping("partial-key:choices=3,load=global", 10, seed=1)
-    PartialKey(10, choices=3, load='global', probe_every=10000, distinct=False, hashes='mixed',
+    PartialKey(10, choices=3, load='global', probe_every=10000, distinct=True, hashes='mixed',
                seed=1)
     >>> make_grouping("dynamic-key:expected_keys=10k", 4).expected_keys
     10000
@@ -207,6 +208,8 @@ def _problem_on_spark(scheme: type[Grouping]) -> str:
     for mode, base in (("round-robin", Shuffle), ("costs", ProactiveShuffle)):
         if scheme.spark == mode and not issubclass(scheme, base):
             return f"declares spark = {mode!r}, but is not derived from {base.__name__}."
+    if scheme.remembers_on_streams and not issubclass(scheme, Flow):
+        return "declares remembers_on_streams, but is not derived from Flow."
     if scheme.learns_on_streams and not (scheme.spark == "plan" and plans):
         return "declares learns_on_streams, but makes no plan from counts."
     if scheme.takes_weights and scheme.spark is None:

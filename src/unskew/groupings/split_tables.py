@@ -57,7 +57,7 @@ def split_table(plan: Plan) -> SplitTable:
     for key, (first, count) in enumerate(zip(plan.pieces.starts, counts, strict=False)):
         loads = plan.pieces.loads[first : first + count]
         size = int(count) * (1 if np.all(loads == loads[0]) else per_piece)
-        entries = np.repeat(plan.pieces.workers[first : first + count], _shares(loads, size))
+        entries = np.repeat(plan.pieces.workers[first : first + count], shares_of(loads, size))
         start = places.setdefault(entries.tobytes(), length)
         if start == length:
             parts.append(entries)
@@ -66,7 +66,7 @@ def split_table(plan: Plan) -> SplitTable:
     return SplitTable(starts, sizes, np.concatenate(parts) if parts else np.empty(0, np.int32))
 
 
-def _shares(loads: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+def shares_of(loads: NDArray[np.float64], size: int) -> NDArray[np.int64]:
     """Cut ``size`` entries in proportion to ``loads``, by the largest remainder."""
     total = float(loads.sum())
     wanted = loads * (size / total) if total > 0 else np.full(loads.size, size / loads.size)

@@ -10,6 +10,7 @@ import numpy as np
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.predict import PLAIN, WORKS, Prediction
 from unskew.advisor.profile import KeyProfile
+from unskew.advisor.recommend import Recommendation
 from unskew.reports._plotly import figure, to_div
 from unskew.reports.charts import COLOURS, ChartedGrouping, balance_of, loads_of
 from unskew.reports.page import fact_list, html_table, whole_page
@@ -43,8 +44,8 @@ PREDICTION_COLUMNS = (
         lambda each: real_text(each.imbalance_percent),
     ),
     PredictionColumn(
-        "job time",
-        "1 is that of a perfectly even job",
+        "busiest",
+        "load of the busiest worker, as a multiple of the mean; 1 is perfectly even",
         lambda each: f"{each.job_time_ratio:.2f}",
     ),
     PredictionColumn(
@@ -84,6 +85,7 @@ def diagnosis_facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         ("workers", count_text(diagnosis.workers)),
         ("sources", count_text(diagnosis.sources)),
         ("work", f"{diagnosis.work}: {WORKS[diagnosis.work]}"),
+        ("see", diagnosis.cookbook),
     ]
     if profile.null_share:
         lines.insert(3, ("nulls", f"{share_text(profile.null_share)} of the rows have no key"))
@@ -115,7 +117,7 @@ def diagnosis_text(diagnosis: Diagnosis) -> str:
     >>> from unskew.advisor.profile import KeyProfile
     >>> found = diagnose(KeyProfile.from_counts(["hot", "a"], [90, 10]), 2, by="user")
     >>> print(diagnosis_text(found).splitlines()[-1])
-    us.group_by(df, "user", workers=2, grouping="wrap").apply(aggregator, schema)
+    us.group_by(df, "user", workers=2, grouping="wrap").apply(us.Count(), "rows long")
     """
     advice = diagnosis.recommendation
     known = [f"{name:8}{text}" for name, text in diagnosis_facts(diagnosis)]
@@ -125,7 +127,8 @@ def diagnosis_text(diagnosis: Diagnosis) -> str:
         "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True))
         for row in [titles, *rows]
     ]
-    return "\n".join([*known, "", *table, "", advice.text, *advice.why, advice.code])
+    unknown = [f"Not known: {each}." for each in advice.not_known]
+    return "\n".join([*known, "", *table, "", advice.text, *advice.why, *unknown, advice.code])
 
 
 def diagnosis_html(diagnosis: Diagnosis) -> str:
@@ -140,10 +143,15 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
             fact_list(diagnosis_facts(diagnosis)),
             html_table("What groupings would do", titles, cells, notes),
             f"<p><b>{escape(advice.text)}</b></p>",
-            *(f"<p>{escape(reason)}</p>" for reason in advice.why),
+            _reasons(advice),
             f"<pre>{escape(advice.code)}</pre>",
         ]
     )
+
+
+def _reasons(advice: Recommendation) -> str:
+    unknown = (f"Not known: {each}." for each in advice.not_known)
+    return "".join(f"<p>{escape(reason)}</p>" for reason in (*advice.why, *unknown))
 
 
 def _columns(diagnosis: Diagnosis) -> list[PredictionColumn]:
@@ -163,13 +171,12 @@ def _best_predictions(diagnosis: Diagnosis) -> tuple[list[str], list[list[str]]]
 def render_diagnosis(diagnosis: Diagnosis, *, command: str) -> str:
     """Return the page about a diagnosis; ``command`` is what the user typed to get it."""
     advice = diagnosis.recommendation
-    reasons = "".join(f"<p>{escape(reason)}</p>" for reason in advice.why)
     parts = [
         "<h1>Diagnosis · unskew</h1>",
         f"<code>{escape(command)}</code>",
         fact_list(diagnosis_facts(diagnosis)),
         f"<h2>{escape(advice.text)}</h2>",
-        reasons,
+        _reasons(advice),
         f"<code>{escape(advice.code)}</code>",
         _prediction_table(diagnosis),
         _top_keys_table(diagnosis.profile),
@@ -196,7 +203,7 @@ def _prediction_table(diagnosis: Diagnosis) -> str:
 
 def _top_keys_table(profile: KeyProfile) -> str:
     rows = [
-        [(each.key, False), (share_text(each.share), False), (count_text(each.rows), False)]
+        [(each.label, False), (share_text(each.share), False), (count_text(each.rows), False)]
         for each in profile.top(20)
     ]
     return html_table("The hottest keys", ["key", "share", "rows"], rows, _ROWS)
@@ -230,7 +237,7 @@ def rank_chart(profile: KeyProfile) -> Any:
     ordered = -np.sort(-profile.counts.rows) / profile.sampled_share
     ranks = np.unique(np.geomspace(1, ordered.size, _MOST_POINTS).astype(int))
     law = ordered[0] * ranks.astype(float) ** -profile.zipf_exponent
-    names = [each.key for each in profile.top(int(np.searchsorted(ranks, 20)) + 1)]
+    names = [each.label for each in profile.top(int(np.searchsorted(ranks, 20)) + 1)]
     for name, rows, mode in (("keys", ordered[ranks - 1], "markers"), ("Zipf law", law, "lines")):
         chart.add_trace(
             {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from unskew._files import write_atomically
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.reports._plotly import require_plotly, to_div
 from unskew.reports.charts import (
@@ -235,15 +236,11 @@ def check_report(path: Path) -> None:
 
 def write_page(path: Path, page: str) -> None:
     """Write ``page`` so that ``path`` has all of it or stays as it was."""
-    target = path.resolve()
-    part = target.with_name(f".unskew-{os.getpid()}.part")
+    printable = page.encode("utf-8", "backslashreplace").decode()
     try:
-        part.write_text(page, encoding="utf-8", errors="backslashreplace")
-        part.replace(target)
+        write_atomically(path.resolve(), printable)
     except OSError as error:
         raise UnskewError(f"report: could not write {path}: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _refused_report(expected: str, path: Path) -> InvalidParameterError:

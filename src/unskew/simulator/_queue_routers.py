@@ -231,24 +231,35 @@ class ClosedRouter:
     ) -> None:
         self._run = run
         self._queues = queues
+        self._grouping = grouping
         self._loop = ClosedLoop(grouping, queues)
-        self._still_to_skip = learned
+        self._still_to_learn = learned
+        self._learned: list[tuple[Ids, NDArray[np.float64]]] = []
 
     def change_speeds(self, phase: Phase) -> None:
         """Let the workers have other speeds from now on; the scheme has to find out."""
         self._queues.factors[:] = phase.factors
 
     def serve(self, batch: Batch, arrivals: Arrivals) -> NDArray[np.float64]:
-        """Serve a batch and return its completion times, none for rows that others learn from."""
-        if self._still_to_skip > 0:
-            self._still_to_skip -= len(batch.keys)
-            return np.empty(0)
+        """Serve a batch and return its completion times, none where it was learned from."""
         ids = identities(batch.keys)
+        costs = np.ones(ids.size) if batch.costs is None else batch.costs
+        if self._still_to_learn > 0:
+            self._learn(ids, costs)
+            return np.empty(0)
         out, workers = np.empty(ids.size), np.empty(ids.size, np.int32)
-        costs = NO_WEIGHTS if batch.costs is None else batch.costs
         self._loop.run(ids, costs, arrivals, out, workers)
         self._run.observe(batch, workers)
         return out
+
+    def _learn(self, ids: Ids, costs: NDArray[np.float64]) -> None:
+        """Keep rows until all are there, as they are learned from at once."""
+        self._learned.append((ids, costs))
+        self._still_to_learn -= ids.size
+        if self._still_to_learn <= 0:
+            parts = zip(*self._learned, strict=True)
+            self._grouping.learn(*(np.concatenate(part) for part in parts))
+            self._learned.clear()
 
     def finish(self) -> int:
         """Return how many rows workers and scheduler have sent each other."""

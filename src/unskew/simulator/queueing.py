@@ -56,8 +56,8 @@ def simulate_queue(
     ----------
     grouping
         The scheme; it stays as it is, the run works on copies. `ProactiveShuffle` is given its
-        feedback when the row that caused it ends, `FullKnowledge` is given costs and speeds, all
-        others see keys alone.
+        feedback when the row that caused it ends, and the costs of the rows that it learns from;
+        `FullKnowledge` is given costs and speeds, all others see keys alone.
     stream
         A workload, or simply keys; rows without costs cost 1 each.
     over_provisioning

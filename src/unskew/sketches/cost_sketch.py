@@ -150,15 +150,18 @@ def take_snapshot(cells: NDArray[np.float64], out: NDArray[np.float64]) -> None:
 
 
 @compiled
-def is_stable(cells: NDArray[np.float64], snapshot: NDArray[np.float64], tolerance: float) -> bool:
+def is_stable(
+    cells: NDArray[np.float64], snapshot: NDArray[np.float64], tolerance: float, columns: int
+) -> bool:
     """Tell whether W/F has moved by at most ``tolerance`` of its sum since the snapshot.
 
-    Cells that had no mean at the time of the snapshot are left out: new keys are no change of
-    cost, and under skew there are always new ones.
+    Only the first ``columns`` cells of each matrix row are compared. Cells that had no mean at the
+    time of the snapshot are left out: new keys are no change of cost, and under skew there are
+    always new ones.
     """
     moved, total = 0.0, 0.0
     for row in range(snapshot.shape[0]):
-        for column in range(snapshot.shape[1]):
+        for column in range(columns):
             before = snapshot[row, column]
             if not np.isnan(before):
                 now = cells[row, column, COST] / cells[row, column, COUNT]

@@ -95,6 +95,9 @@ class CountMin:
         self.total += other.total
 
 
+_LEAST_EPSILON = 1e-6  # 2.7 million columns
+
+
 def sketch_shape(epsilon: float, delta: float) -> tuple[int, int]:
     """Return the rows and columns for a precision.
 
@@ -144,7 +147,7 @@ def _smallest(
 def check_precision(owner: str, epsilon: object, delta: object) -> tuple[float, float]:
     """Return ε and δ as floats, or raise where a sketch cannot have them."""
     return (
-        check_real(owner, "epsilon", epsilon, above=0, below=math.e),
+        check_real(owner, "epsilon", epsilon, minimum=_LEAST_EPSILON, below=math.e),
         check_real(owner, "delta", delta, above=0, below=1),
     )
 

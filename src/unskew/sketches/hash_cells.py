@@ -64,12 +64,12 @@ class HashCells:
 
     def keys(self) -> _Floats:
         """Return about how many keys each cell has seen since the last `fade`."""
-        return _KEYS[np.bitwise_count(self._marks[:, 0])]
+        return _KEYS[_set_bits(self._marks[:, 0])]
 
     def keys_seen_once(self) -> _Floats:
         """Return by how much `keys` would fall, in sum, if each row in turn had not been there."""
-        once = np.bitwise_count(self._marks[:, 0] & ~self._marks[:, 1])
-        fallen: _Floats = once * _FALLS[np.bitwise_count(self._marks[:, 0])]
+        once = _set_bits(self._marks[:, 0] & ~self._marks[:, 1])
+        fallen: _Floats = once * _FALLS[_set_bits(self._marks[:, 0])]
         return fallen
 
     def main_keys(self) -> tuple[Ids, NDArray[np.int64], _Floats]:
@@ -102,6 +102,17 @@ def _keys_for(marks: NDArray[np.integer]) -> _Floats:
 
 _KEYS = _keys_for(np.arange(_MARKS + 1))
 _FALLS = np.diff(_KEYS, prepend=0.0)  # with a mark less
+
+
+def _set_bits(words: Ids) -> NDArray[np.int64]:
+    """Return how many bits of each word are set (``np.bitwise_count``, NumPy 2.0).
+
+    >>> _set_bits(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
+    [0, 3, 64]
+    """
+    octets = np.ascontiguousarray(words)[:, np.newaxis].view(np.uint8)
+    counts: NDArray[np.int64] = np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64)
+    return counts
 
 
 @compiled

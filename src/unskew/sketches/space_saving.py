@@ -13,7 +13,7 @@ from unskew._compiled import borrowed, compiled, inlined
 from unskew._lowest import Lowest, borrow_lowest, lowest_by_ones, lowest_of_any, new_lowest
 from unskew._validation import check_int, check_real, check_weights
 from unskew.errors import InvalidParameterError
-from unskew.hashing import Ids, Key, Keys, identities, identity, mix
+from unskew.hashing import Ids, Key, Keys, distinct, identities, identity, mix
 
 ABSENT = -1
 """What `find` answers for a key that is not monitored; slots are never negative."""
@@ -278,7 +278,7 @@ class SpaceSaving:
         if other.capacity != self.capacity:
             expected = f"a sketch of the same capacity ({self.capacity})"
             raise InvalidParameterError("SpaceSaving.merge", "other", expected, other.capacity)
-        ids = np.union1d(self.items()[0], other.items()[0])
+        ids = distinct(np.concatenate([self.items()[0], other.items()[0]]))
         parts = [sketch._bounds_of(ids) for sketch in (self, other)]
         counts, errors = (first + second for first, second in zip(*parts, strict=True))
         kept = np.lexsort((ids, -counts))[: self.capacity]

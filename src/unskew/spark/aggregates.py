@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 
 from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError
+from unskew.spark.versions import FREQUENT_ITEMS, QUANTILES, require_functions
 
 _MOST_BINS = 1000
 
@@ -68,6 +69,7 @@ def top_k(col: Column | str, k: int, *, capacity: int = 10_000) -> Column:
     """
     capacity = check_int("top_k", "capacity", capacity, minimum=1, maximum=1_000_000)
     k = check_int("top_k", "k", k, minimum=1, maximum=capacity)
+    require_functions(FREQUENT_ITEMS, "top_k")
     every = sf.call_function("approx_top_k", _column(col), sf.lit(capacity), sf.lit(capacity))
     # Structs sort by their fields in turn: by falling count, then by item.
     keyed = sf.transform(every, lambda x: sf.struct((-x["count"]).alias("c"), x["item"].alias("i")))
@@ -126,6 +128,7 @@ def quantiles(col: Column | str, ranks: Sequence[float], *, k: int = 800) -> Col
         raise InvalidParameterError("quantiles", "ranks", "at least one number in [0, 1]", ranks)
     size = check_int("quantiles", "k", k, minimum=8, maximum=65_535)
     values = sf.nanvl(_column(col).cast("double"), sf.lit(None).cast("double"))
+    require_functions(QUANTILES, "quantiles")
     sketch = sf.kll_sketch_agg_double(values, sf.lit(size))
     found = sf.kll_sketch_get_quantile_double(sketch, sf.array(*map(sf.lit, checked)))
     # Spark refuses to ask a sketch of nothing.

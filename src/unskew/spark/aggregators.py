@@ -177,6 +177,37 @@ def _equal(a: object, b: object, rel_tol: float) -> bool:
     return bool(a == b)
 
 
+class Count(Aggregator):
+    """The number of rows: the smallest aggregator, to try things with.
+
+    Spark's own ``count`` combines rows before the shuffle and is the better choice in a job.
+
+    Examples
+    --------
+    >>> count = Count()
+    >>> count.finish(count.update(count.init(), pa.record_batch({"x": [1, None]})))
+    (2,)
+    """
+
+    state_schema = pa.schema([("rows", pa.int64())])
+
+    def init(self) -> State:
+        """Return the state of no rows."""
+        return (0,)
+
+    def update(self, state: State, batch: pa.RecordBatch) -> State:
+        """Return ``state`` with the rows of ``batch`` added."""
+        return (state[0] + batch.num_rows,)
+
+    def merge(self, a: State, b: State) -> State:
+        """Return the state of both parts together."""
+        return (a[0] + b[0],)
+
+    def finish(self, state: State) -> State:
+        """Return the number."""
+        return state
+
+
 class Mean(Aggregator):
     """The mean of a column of numbers, nulls left out; None if there are none.
 

@@ -11,7 +11,7 @@ from unskew.groupings.plan import Plan
 from unskew.spark.columns import By, check_by
 from unskew.spark.loads import Loads
 from unskew.spark.routing.choosing import AUTO, settled
-from unskew.spark.routing.placing import route
+from unskew.spark.routing.placing import check_plan_for, route
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.stream.query import place_stream
 
@@ -58,7 +58,7 @@ def balance(
         Columns, not of the key, that tell the rows of a key apart: a row of a split key goes to
         one of the key's workers by a hash of them. By default those that a sample has shown to do
         so; where there is none, and with ``()``, rows are spread by their number, which has to
-        travel with them.
+        travel with them. For schemes that make a plan.
     seed
         For schemes that are given by name.
     loads
@@ -92,6 +92,7 @@ def balance_stream(
     *,
     plan_path: str | Path,
     grouping: str | Grouping = AUTO,
+    plan: Plan | None = None,
     threshold: float = 2.0,
     spread_by: By | None = None,
     seed: int = 0,
@@ -120,6 +121,9 @@ def balance_stream(
     grouping
         A scheme that learns a plan, by name, spec or object. ``auto`` stands for ``wrap`` here: a
         stream has no sample to choose by.
+    plan
+        What to start with, if the folder has no plan yet: one that `plan` has learned from what the
+        stream brought before. Without it the first micro-batches are placed by hash.
     threshold
         A new plan is made if it should be better by more than this, in points of the imbalance
         (percent): every change costs caches and locality, so chance alone is no reason. The first
@@ -150,12 +154,16 @@ def balance_stream(
             "balance_stream", "df", "a stream", "a batch DataFrame", hint="see balance"
         )
     scheme = grouping_for(grouping, workers, seed=seed, owner="balance_stream")
+    names = check_by(df, by, owner="balance_stream")
+    if plan is not None:
+        check_plan_for("balance_stream", plan, df, names, workers)
     placed = place_stream(
         df,
-        check_by(df, by, owner="balance_stream"),
+        names,
         settled(scheme, whole_keys=False),
         owner="balance_stream",
         plan_path=plan_path,
+        plan=plan,
         threshold=threshold,
         spread_by=spread_by,
     )

@@ -1,5 +1,6 @@
 """Key columns, their 64-bit identity, and names and forms of columns that queries of ours need."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pyspark.sql.functions as sf
@@ -11,7 +12,6 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    VariantType,
 )
 
 from unskew.errors import InvalidParameterError
@@ -20,11 +20,14 @@ By = str | Sequence[str]
 """One key column, or several that make up the key together."""
 
 _PLAIN_TEXT = "UTF8_BINARY"
-_NOT_HASHABLE = ("GeometryType", "GeographyType", "CalendarIntervalType")
+# By name: not all versions of Spark have them.
+_NOT_HASHABLE = ("VariantType", "GeometryType", "GeographyType", "CalendarIntervalType")
 
 
 def check_by(df: DataFrame, by: By, *, owner: str = "balance", parameter: str = "by") -> list[str]:
     """Return the names of the key columns as ``df`` spells them, or raise if one cannot be a key.
+
+    A name may stand between back quotes, as in Spark.
 
     Keys can be of every type that Spark groups by and hashes: not maps and variants (also inside
     arrays and structs), and no text with a collation, where unequal bytes may be equal keys.
@@ -131,6 +134,8 @@ def _find(df: DataFrame, name: str) -> StructField:
     same = [field for field in fields if field.name == name]
     if not same and not _is_case_sensitive(df):
         same = [field for field in fields if field.name.lower() == name.lower()]
+    if not same and re.fullmatch(r"`(?:[^`]|``)+`", name):
+        return _find(df, name[1:-1].replace("``", "`"))
     if len(same) == 1:
         return same[0]
     present = ", ".join(repr(field.name) for field in fields)
@@ -145,7 +150,7 @@ def _is_case_sensitive(df: DataFrame) -> bool:
 
 
 def _refuse_type(name: str, kind: DataType) -> None:
-    if isinstance(kind, MapType | VariantType) or type(kind).__name__ in _NOT_HASHABLE:
+    if isinstance(kind, MapType) or type(kind).__name__ in _NOT_HASHABLE:
         expected = "columns of a type that can be ordered and hashed"
         raise _BadKeyError(expected, f"{name}: {kind.simpleString()}")
     if isinstance(kind, StringType) and getattr(kind, "collation", _PLAIN_TEXT) != _PLAIN_TEXT:
@@ -162,6 +167,17 @@ def _refuse_type(name: str, kind: DataType) -> None:
             _refuse_type(f"{name}.{field.name}", field.dataType)
 
 
+def hashable_columns(df: DataFrame) -> list[str]:
+    """Return the columns that are there once and of a type that Spark hashes."""
+    found = []
+    for name in df.columns:
+        try:
+            found += _checked_names(df, [name])
+        except _BadKeyError:
+            continue
+    return found
+
+
 def evaluated_late(df: DataFrame) -> DataFrame:
     """Keep rows that the driver holds from being routed before the plan's tables are read.
 
@@ -172,9 +188,9 @@ def evaluated_late(df: DataFrame) -> DataFrame:
     return df if df.isStreaming else df.offset(0)
 
 
-def free_names(df: DataFrame, count: int) -> list[str]:
-    """Return names that no column of ``df`` has."""
-    taken = {name.lower() for name in df.columns}
+def free_names(df: DataFrame, count: int, *others: DataFrame) -> list[str]:
+    """Return names that no column of ``df``, or of ``others``, has."""
+    taken = {name.lower() for one in (df, *others) for name in one.columns}
     free = (f"_unskew_{number}" for number in range(len(taken) + count))
     return [name for name in free if name not in taken][:count]
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +11,28 @@ import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql.types import DateType, NumericType, TimestampNTZType, TimestampType
 
-from unskew._validation import check_choice, check_int
+from unskew._validation import check_choice, check_int, check_real
 from unskew.advisor.diagnosis import Diagnosis
 from unskew.advisor.diagnosis import diagnose as diagnose_profile
 from unskew.advisor.drift import HOT_KEYS, WINDOWS, Drift, DriftWindow, drift_between
 from unskew.advisor.key_counts import KeyCounts
 from unskew.advisor.predict import MERGE, check_work
 from unskew.advisor.profile import KeyProfile
-from unskew.errors import InvalidParameterError
+from unskew.errors import InvalidParameterError, StreamError
 from unskew.groupings.base import Grouping
 from unskew.groupings.planned import sample_size
 from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.hashing import identities
 from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
 from unskew.spark.columns import By, check_by, free_names, identity, quoted
+from unskew.spark.joins.broadcasting import row_bytes
+from unskew.spark.joins.diagnosing import JoinDiagnosis, Settings, diagnose_join
+from unskew.spark.joins.learning import learn_join, plan_learned
+from unskew.spark.joins.planning import copying_for
+from unskew.spark.joins.sides import On, check_how, check_sides
 from unskew.spark.routing.learning import WAYS
 from unskew.spark.routing.schemes import runnable
+from unskew.spark.versions import OBSERVED_ONCE, to_arrow, version_of
 
 MOST_KEYS = 100_000
 """So many of the hottest keys of a whole pass come back one by one; the others as a sum."""
@@ -46,6 +52,7 @@ class TableDiagnosis(Diagnosis):
         return diagnosis_html(self)
 
 
+@overload
 def diagnose(
     df: DataFrame,
     by: By,
@@ -58,7 +65,38 @@ def diagnose(
     cost_per_row: float | None = None,
     seed: int = 0,
     name: str = "a DataFrame",
-) -> TableDiagnosis:
+) -> TableDiagnosis: ...
+
+
+@overload
+def diagnose(
+    df: DataFrame,
+    by: On,
+    workers: int,
+    *,
+    learn: str = "sample",
+    cost_per_row: float | None = None,
+    seed: int = 0,
+    join: DataFrame,
+    how: str = "inner",
+) -> JoinDiagnosis: ...
+
+
+def diagnose(
+    df: DataFrame,
+    by: On,
+    workers: int,
+    *,
+    work: str = MERGE,
+    learn: str = "sample",
+    rows: int | None = None,
+    time: str | None = None,
+    cost_per_row: float | None = None,
+    seed: int = 0,
+    name: str = "a DataFrame",
+    join: DataFrame | None = None,
+    how: str = "inner",
+) -> TableDiagnosis | JoinDiagnosis:
     """Find the skew in ``df``, predict what each grouping would do, and recommend one, or none.
 
     Only Spark's own aggregation runs, and at most some hundred thousand counts come back.
@@ -89,6 +127,11 @@ def diagnose(
         Picks the sample and the hash functions of the prediction.
     name
         What the data are called.
+    join, how
+        The right side of a join, of which ``df`` is the left one, and its type. Then ``by`` may be
+        a list of pairs, and a `JoinDiagnosis` compares Spark's join, adaptive execution, a
+        broadcast and `join`; ``cost_per_row`` is of each row that comes out, ``work``, ``rows`` and
+        ``time`` do not count.
 
     Raises
     ------
@@ -101,13 +144,17 @@ def diagnose(
     --------
     ``us.diagnose(df, "user", workers=64)`` shows all; ``.recommendation.code`` is the line to use.
     """
-    names = check_by(df, by, owner="diagnose")
     workers = check_int("diagnose", "workers", workers, minimum=1)
     check_choice("diagnose", "learn", learn, WAYS)
     check_work("diagnose", "work", work)
-    if df.isStreaming:
-        hint = "diagnose what a batch has read of it, spark.read in place of spark.readStream"
-        raise InvalidParameterError("diagnose", "df", "a batch DataFrame", "a stream", hint=hint)
+    for parameter, one in (("df", df), ("join", join)):
+        if one is not None and one.isStreaming:
+            hint = "diagnose what a batch has read of it, spark.read in place of spark.readStream"
+            expected = "a batch DataFrame"
+            raise InvalidParameterError("diagnose", parameter, expected, "a stream", hint=hint)
+    if join is not None:
+        return _of_join(df, join, by, workers, how, learn, cost_per_row, seed)
+    names = check_by(df, cast(By, by), owner="diagnose")
     size = sample_size(workers) if rows is None else check_int("diagnose", "rows", rows, minimum=1)
     profile = profile_pass(df, names) if learn == "pass" else profile_sample(df, names, size, seed)
     if time is not None:
@@ -116,14 +163,39 @@ def diagnose(
         profile,
         workers,
         stream=name,
-        by=", ".join(names),
+        by=names,
         work=work,
         cost_per_row=cost_per_row,
         batch=True,
         groupings=_schemes(workers, seed),
         seed=seed,
     )
-    return _with_list_of_columns(found, names)
+    return TableDiagnosis(**{each.name: getattr(found, each.name) for each in fields(found)})
+
+
+def _of_join(
+    left: DataFrame,
+    right: DataFrame,
+    on: On,
+    workers: int,
+    how: str,
+    learn: str,
+    cost_per_row: float | None,
+    seed: int,
+) -> JoinDiagnosis:
+    """Learn both sides of a join and compare the ways to run it."""
+    kind = check_how("diagnose", how)
+    question = check_sides("diagnose", left, right, on, kind, merged=True).question(kind)
+    if cost_per_row is not None:
+        check_real("diagnose", "cost_per_row", cost_per_row, above=0)
+    learned = learn_join(question, workers, learn=learn, seed=seed)
+    if not any(learned.rows):
+        raise StreamError("diagnose: neither side of the join has any rows.")
+    copying = copying_for(kind, free=True)
+    plan = plan_learned(question, learned, workers, copying, worthwhile=None)
+    sizes = row_bytes(left.schema), row_bytes(right.schema)
+    settings = Settings.of(left.sparkSession)
+    return diagnose_join(learned.counts, plan, sizes, settings, cost_per_row)
 
 
 def _schemes(workers: int, seed: int) -> dict[str, Grouping]:
@@ -131,16 +203,6 @@ def _schemes(workers: int, seed: int) -> dict[str, Grouping]:
     on_spark = runnable()
     schemes = {spec: one for spec, one in schemes_to_compare().items() if one.name in on_spark}
     return make_all(schemes, workers, costs=False, seed=seed)[0]
-
-
-def _with_list_of_columns(found: Diagnosis, names: list[str]) -> TableDiagnosis:
-    """Return it as one that shows itself; several key columns as a list in its line of code."""
-    advice = found.recommendation
-    if len(names) > 1:
-        listed = "[" + ", ".join(f'"{name}"' for name in names) + "]"
-        advice = replace(advice, code=advice.code.replace(f'"{", ".join(names)}"', listed))
-    known = {field.name: getattr(found, field.name) for field in fields(found)}
-    return TableDiagnosis(**{**known, "recommendation": advice})
 
 
 class _Counted(NamedTuple):
@@ -185,7 +247,7 @@ def _count(df: DataFrame, by: By, most: int) -> _Counted:
     keys = df.groupBy(*(sf.col(quoted(name)) for name in names)).agg(sf.count("*").alias(rows))
     seen = Observation()
     totals = (sf.sum(rows).alias("rows"), sf.count("*").alias("keys"))
-    table = (
+    table = to_arrow(
         keys.observe(seen, *totals)
         .select(
             identity(keys, names).alias("id"),
@@ -195,14 +257,19 @@ def _count(df: DataFrame, by: By, most: int) -> _Counted:
         )
         .orderBy(sf.desc("rows"), "id")
         .limit(most)
-        .toArrow()
     )
-    total = seen.get
+    again = version_of(df.sparkSession) < OBSERVED_ONCE
+    total = keys.agg(*totals).collect()[0] if again else seen.get
     return _Counted(table, int(total["rows"] or 0), int(total["keys"] or 0))
 
 
 def _text(names: list[str]) -> Column:
-    texts = [sf.coalesce(sf.col(quoted(name)).cast("string"), sf.lit("null")) for name in names]
+    texts = [sf.col(quoted(name)).cast("string") for name in names]
+    if len(texts) > 1:  # of several columns a null is written without quotes, the text with them
+        texts = [
+            sf.coalesce(sf.when(text == "null", '"null"').otherwise(text), sf.lit("null"))
+            for text in texts
+        ]
     return sf.concat_ws(", ", *texts)
 
 
@@ -244,7 +311,7 @@ def drift_over(df: DataFrame, by: By, time: str) -> Drift:
     parts = rows.select("id", _number_of(borders).alias("part"))
     hot = _hottest(parts)
     others = sf.when(sf.col("id").isin(hot), sf.col("id"))  # null stands for all others
-    table = parts.groupBy("part", others.alias("id")).agg(sf.count("*").alias("rows")).toArrow()
+    table = to_arrow(parts.groupBy("part", others.alias("id")).agg(sf.count("*").alias("rows")))
     return drift_between(_stretches(table))
 
 

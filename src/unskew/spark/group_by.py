@@ -1,5 +1,6 @@
 """Group by key without waiting for the hottest one: results are those of Spark's ``groupBy``."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from unskew.spark.aggregators import Aggregator
 from unskew.spark.columns import quoted, with_key_columns
 from unskew.spark.costs.sampling import Call, measured_costs
 from unskew.spark.loads import Details, JobWatch, Loads, refuse_loads_on_stream
+from unskew.spark.plans.saved import plan_files
 from unskew.spark.routing.choosing import AUTO, settled
 from unskew.spark.routing.placing import check_plan_for, route
 from unskew.spark.routing.schemes import grouping_for, learning_on_streams, runnable
@@ -36,6 +38,9 @@ from unskew.spark.worker.pandas_groups import PandasFunction, on_arrow
 from unskew.spark.worker.partial_states import first_update
 from unskew.spark.worker.row_costs import RowWeights
 from unskew.spark.worker.whole_groups import GroupFunction, group_call, takes_key
+
+_COMBINES = "aggregates before its shuffle: placing rows first would add one and save nothing"
+_log = logging.getLogger("unskew.spark")
 
 MEASURED = "measured"
 """The value of ``weight`` that evens out work instead of rows."""
@@ -70,22 +75,24 @@ def group_by(
         ``wrap``, and for `GroupedFrame.apply_in_arrow` and `GroupedFrame.apply_in_pandas`, which
         may not split a key, ``distribution-aware`` or a ``wrap`` that keeps keys whole, whichever
         is more even; plain hashing where the sample shows that this is even enough. The log says
-        which, and why. A stream has no sample: with ``plan_path`` it starts with the first of
-        these.
+        which, and why. `GroupedFrame.agg` is left to Spark, which aggregates before it shuffles. A
+        stream has no sample: there it is ``flow`` for `GroupedFrame.apply`, and with ``plan_path``
+        the first of these for all else.
     plan, learn, seed
-        As in `balance`.
+        As in `balance`. On a stream with ``plan_path`` the plan is only the one to start with.
     plan_path
-        For a stream with a scheme that learns: the folder where the query keeps the plans, or
-        costs, that it learns while it runs, and a record of its loads (see `balance_stream`).
+        For a stream with a scheme that learns, or with ``flow``: the folder where the query keeps
+        the plans, costs or workers of hot keys that it learns while it runs, and a record of its
+        loads (see `balance_stream`).
     loads
         Takes in what the workers of a batch job got and did, after an action; see `Loads`.
     weight
         ``measured``: even out the time that workers are busy with the calls of `apply` or
-        `apply_in_arrow`, where rows of some keys cost more than others; by default, rows. For
-        schemes that take weights (``unskew groupings``). In a batch, calls
-        for a sample of at most a twentieth of the rows are timed first, in a job that runs at
-        once; its results are thrown away, so these rows are worked on twice. A stream needs
-        ``plan_path`` and learns from what each micro-batch took.
+        `apply_in_arrow`, where rows of some keys cost more than others, or a group costs something
+        whatever its rows; by default, rows. For schemes that take weights (``unskew groupings``).
+        In a batch, calls for a sample of at most a twentieth of the rows are timed first, in a job
+        that runs at once; its results are thrown away, so these rows are worked on twice. A stream
+        needs ``plan_path`` and learns from what each micro-batch took.
 
     Examples
     --------
@@ -96,9 +103,6 @@ def group_by(
     scheme = grouping_for(grouping, workers, seed=seed, owner="group_by")
     if plan is not None:
         check_plan_for("group_by", plan, keyed, names, workers)
-    if plan_path is not None and plan is not None:
-        expected = "left out where plan is given"
-        raise InvalidParameterError("group_by", "plan_path", expected, str(plan_path))
     if plan_path is not None and not df.isStreaming:
         expected = "left out for a batch, which takes a plan"
         raise InvalidParameterError("group_by", "plan_path", expected, str(plan_path))
@@ -137,8 +141,13 @@ class GroupedFrame:
     def agg(self, *exprs: Column) -> DataFrame:
         """Return the key columns and one column per aggregate, computed by Spark alone.
 
-        Each worker aggregates the rows that it got, then Spark merges by the real key: no Python
-        in the data path, and executors need nothing but Spark if the scheme makes a plan.
+        With ``auto``, the default, it is Spark's own ``groupBy(…).agg(…)`` and the log says why:
+        Spark aggregates where the rows are before it shuffles them, and merges by key afterwards,
+        so that placing the rows first costs a shuffle and takes nothing off the merge.
+
+        With a scheme or plan that is named, with ``plan_path`` or with ``loads``, rows are placed:
+        each worker aggregates the rows that it got, then Spark merges by the real key. No Python in
+        the data path, and executors need nothing but Spark if the scheme makes a plan.
 
         On a stream too, in every output mode that Spark has for such an aggregation.
 
@@ -149,9 +158,9 @@ class GroupedFrame:
 
         Notes
         -----
-        Spark's cheap aggregates (count, sum, min …) combine rows before they are shuffled and do
-        not suffer from skew; a plain ``groupBy`` is the better choice for those alone. What gains
-        is heavy: large sketches, sets, expensive expressions under an aggregate.
+        Placing pays where aggregating one row is dear (an expensive expression under an aggregate)
+        and the rows lie unevenly, in few or unequal files; only you can know that. ``apply`` is for
+        work in Python.
         """
         if not exprs:
             raise InvalidParameterError("agg", "exprs", "at least one column", exprs)
@@ -159,6 +168,9 @@ class GroupedFrame:
             expected = "left out: the work is Spark's own, and no call is there to be timed"
             hint = "apply and apply_in_arrow measure what their functions take"
             raise InvalidParameterError("agg", "weight", expected, MEASURED, hint=hint)
+        if self._is_left_to_spark():
+            _log.info("grouping chosen for agg: plain Spark, which %s", _COMBINES)
+            return self._df.groupBy(*self._keys()).agg(*exprs)
         placed, watch = self._placed("agg")
         rows = placed.df if watch is None else watch.with_rows(placed.df, self._by)
         return rows.groupBy(*self._keys()).agg(*exprs)
@@ -259,6 +271,11 @@ class GroupedFrame:
         on_tables = on_arrow(func, self._by, promised, timezone, with_key=with_key)
         return self._applied_to_groups("apply_in_pandas", on_tables, schema, with_key=False)
 
+    def _is_left_to_spark(self) -> bool:
+        """Return whether nobody asked for rows to be placed before Spark aggregates them."""
+        asked = (self._plan, self._plan_path, self._loads)
+        return self._scheme.chooses and all(each is None for each in asked)
+
     def _check_group_function(self, owner: str, func: Callable[..., object]) -> bool:
         """Return whether a function takes the key, too; raise if it or the scheme will not do."""
         if not callable(func):
@@ -290,28 +307,30 @@ class GroupedFrame:
         ``call`` is the work on rows of one key, which is measured if it is to be. With
         ``whole_keys`` no key may be split.
         """
+        scheme = self._suiting(whole_keys=whole_keys, in_python=call is not None)
         if self._plan_path is not None:
             stream = place_stream(
                 self._df,
                 self._by,
-                settled(self._scheme, whole_keys=whole_keys),
+                scheme,
                 owner="group_by",
                 plan_path=self._plan_path,
+                plan=self._plan,
                 by_busy_time=self._measures,
             )
             work = stream.work_observation
             return PlacedRows(stream.df, self._by, work, timing=stream.timing), None
-        self._refuse_learning_on_streams(owner)
+        self._refuse_learning_on_streams(owner, scheme)
         routed = route(
             self._df,
             self._by,
             self._scheme.workers,
             owner="group_by",
-            grouping=self._scheme,
+            grouping=scheme,
             plan=self._plan,
             learn=self._learn,
             seed=self._scheme.seed,
-            costs=self._costs(call),
+            costs=self._costs(call, whole_keys=whole_keys),
             whole_keys=whole_keys,
         )
         workers = self._scheme.workers
@@ -319,12 +338,26 @@ class GroupedFrame:
         watch = None if self._loads is None else self._loads._watch(workers, routed.plan)
         return placed, watch
 
-    def _costs(self, call: Call | None) -> RowWeights | None:
+    def _suiting(self, *, whole_keys: bool, in_python: bool) -> Grouping:
+        """Return the scheme; for ``auto`` on a stream, what suits the work.
+
+        Where a query has followed plans so far, it goes on to.
+        """
+        if not self._df.isStreaming:
+            return self._scheme
+        has_plans = self._plan is not None
+        if self._plan_path is not None:
+            has_plans = has_plans or bool(plan_files(self._plan_path))
+        in_python = in_python and not self._measures and not has_plans
+        if self._plan_path is None and not in_python:
+            return self._scheme
+        return settled(self._scheme, whole_keys=whole_keys, in_python=in_python)
+
+    def _costs(self, call: Call | None, *, whole_keys: bool) -> RowWeights | None:
         if not self._measures or call is None:
             return None
-        return measured_costs(
-            self._df, self._by, self._scheme.workers, call, seed=self._scheme.seed
-        )
+        workers, seed = self._scheme.workers, self._scheme.seed
+        return measured_costs(self._df, self._by, workers, call, seed=seed, whole_keys=whole_keys)
 
     def _details(self) -> Details | None:
         return _busy_imbalance(self._scheme.workers) if self._measures else None
@@ -353,11 +386,11 @@ class GroupedFrame:
         hint = "a result that can be merged may be split: see apply"
         raise InvalidParameterError(owner, "grouping", expected, got, hint=hint)
 
-    def _refuse_learning_on_streams(self, owner: str) -> None:
+    def _refuse_learning_on_streams(self, owner: str, scheme: Grouping) -> None:
         if not self._df.isStreaming or self._plan is not None:
             return
-        planner = self._scheme.planner()
-        if planner is None or (planner.is_built and not self._scheme.chooses):
+        planner = scheme.planner()
+        if planner is None or (planner.is_built and not scheme.chooses):
             return
         ready = [name for name in runnable() if not GROUPINGS[name].learns_on_spark()]
         expected = f"one that need not learn first ({', '.join(ready)}) on a stream"
@@ -377,11 +410,13 @@ class GroupedFrame:
         )
 
     def _how(self) -> str:
-        if self._plan is not None:
-            return repr(self._plan)
         later = "" if self._plan_path is None else f", learned in {self._plan_path} while it runs"
+        if self._plan is not None:
+            return f"{self._plan!r}{later}"
         if self._scheme.chooses:
-            merge, whole = (settled(self._scheme, whole_keys=one).name for one in (False, True))
+            suiting = self._suiting(whole_keys=False, in_python=True)
+            merge = settled(suiting, whole_keys=False).name
+            whole = settled(self._scheme, whole_keys=True).name
             of_groups = f"{whole!r} for apply_in_arrow and apply_in_pandas"
             return f"{merge!r} ({of_groups}) where hashing is uneven{later}"
         return f"{self._scheme.name!r}{later}"

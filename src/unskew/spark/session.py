@@ -6,12 +6,16 @@ import warnings
 
 from pyspark.sql import SparkSession
 
+from unskew.spark.versions import CHECKSUMS, version_of
+
 _PYTHON = "spark.pyspark.python"
 _DEFAULTS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 # A laptop's own host name often resolves to nothing, or to an address behind a firewall.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 _CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
+PARTITIONS = "spark.sql.shuffle.partitions"
+
 CHECKED = {f"{_CHECKSUM}.enabled": "true", f"{_CHECKSUM}.enableFullRetryOnMismatch": "true"}
 """The settings of Spark that make it repeat such work."""
 
@@ -53,6 +57,20 @@ def session(
     return builder.getOrCreate()
 
 
+def shuffle_partitions(spark: SparkSession) -> int | None:
+    """Return the number of partitions of Spark's shuffles, None where a platform chooses it."""
+    return partitions_of(spark.conf.get(PARTITIONS))
+
+
+def partitions_of(text: str | None) -> int | None:
+    """Return what the setting says.
+
+    >>> partitions_of("200"), partitions_of("auto")  # as Databricks has it
+    (200, None)
+    """
+    return int(text) if text is not None and text.isdecimal() else None
+
+
 def _is_local(master: str) -> bool:
     return master == "local" or master.startswith(("local[", "local-cluster["))
 
@@ -67,6 +85,16 @@ class LostExecutorWarning(UserWarning):
 
 def warn_if_unchecked(spark: SparkSession) -> None:
     """Warn where rows that are placed by their order would not survive the loss of an executor."""
+    if version_of(spark) < CHECKSUMS:
+        warnings.warn(
+            "unskew places these rows by the order in which they arrive. If an executor is lost, "
+            f"rows may be duplicated or lost: Spark notices that only from 4.1 on, and this "
+            f"session runs {spark.version}. Hint: place rows by columns (spread_by=), with a "
+            "scheme that plans, or by rows that come in one order, such as those of files.",
+            LostExecutorWarning,
+            stacklevel=2,
+        )
+        return
     # Without a default of ours, which would hide that of Spark.
     off = [name for name, on in CHECKED.items() if spark.conf.get(name) != on]
     if off:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew.dashboard.feed import Feed
+from unskew.dashboard.feed import Feed, FeedThread
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import Closeable, DashboardServer
 from unskew.errors import InvalidParameterError
@@ -29,6 +29,7 @@ from unskew.spark.stream.listener import (
     seconds_of,
     started_at,
 )
+from unskew.spark.versions import to_arrow
 
 _MOST_HOT_KEYS = 10
 _QUANTILES = (0.5, 0.95, 0.99)
@@ -221,7 +222,7 @@ class Watch(Closeable):
         self._waiting: queue.Queue[_Waiting] = queue.Queue(_MOST_WAITING)
         self._closing = threading.Event()
         self._failed = False
-        self._thread = threading.Thread(target=self._run, name="unskew-watch", daemon=True)
+        self._thread = FeedThread(server.feed, self._run, name="unskew-watch")
         self._thread.start()
         add_watcher(spark, self)
 
@@ -248,6 +249,7 @@ class Watch(Closeable):
             self._waiting.put_nowait(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(_SECONDS_TO_CLOSE)
+            self._server.close()  # it stays open where the thread failed, to say so
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until all queries have ended and the page is closed; return whether that is so."""
@@ -264,8 +266,8 @@ class Watch(Closeable):
                     self._show(*heard)
         finally:
             remove_watcher(self._spark, self)
-            self._server.feed.end()
-            self._server.close()
+        self._server.feed.end()
+        self._server.close()
 
     def _next(self) -> _Waiting:
         """Return what is heard next; look after the queries where that takes long."""
@@ -322,5 +324,5 @@ def key_names(keys: DataFrame) -> dict[int, str]:
     ]
     text = sf.substring(sf.concat_ws(" · ", *parts), 1, MOST_KEY_CHARACTERS + 1)
     named = keys.select(identity(keys, keys.columns).alias("hash"), text.alias("text"))
-    table = named.dropDuplicates(["hash"]).limit(_MOST_KEYS).toArrow()
+    table = to_arrow(named.dropDuplicates(["hash"]).limit(_MOST_KEYS))
     return dict(zip(table["hash"].to_pylist(), table["text"].to_pylist(), strict=True))

@@ -1,7 +1,7 @@
 """Read keys and costs of Parquet, CSV and text files, in bounded memory."""
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -71,16 +71,15 @@ def csv_columns(path: Path) -> Columns:
         return [(field.name, pa.string()) for field in source.schema]
 
 
-def read_csv(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Read the key column as text, and the cost column, if there is one, as numbers.
+def read_csv(path: Path, keys: Sequence[str], cost: list[str]) -> Iterator[pa.RecordBatch]:
+    """Read the key columns as text, and the cost column, if there is one, as numbers.
 
     Keys are taken as they are written: ``7`` and ``007`` are two keys, and a type that is guessed
     from the first rows could not fail later. An empty field without quotes is null.
     """
-    key, *cost = columns
     options = pa.csv.ConvertOptions(
-        include_columns=columns,
-        column_types={key: pa.string(), **dict.fromkeys(cost, pa.float64())},
+        include_columns=[*keys, *cost],
+        column_types={**dict.fromkeys(keys, pa.string()), **dict.fromkeys(cost, pa.float64())},
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -187,26 +186,30 @@ def _is_data(inner: Path, path: Path) -> bool:
     return path.is_file() and not any(part.startswith(("_", ".")) for part in inner.parts)
 
 
-def check_columns(files: list[Path], key: str | None, cost: str | None) -> str | None:
-    """Return the column of the keys; every file has it, and that of the costs, in a fit type."""
+def check_columns(files: list[Path], keys: Sequence[str], cost: str | None) -> tuple[str, ...]:
+    """Return the columns of the keys, none for a text.
+
+    Every file has them, and that of the costs, in a fit type. If none is named it is the only one.
+    """
     if file_kind(files[0]) == "text":
-        for column in (key, cost):
+        for column in (*keys, cost):
             if column is not None:
                 hint = "Hint: name a Parquet file .parquet and a CSV file .csv"
                 raise StreamError(f"{files[0]}: a text has no column {column!r}. {hint}")
-        return None
-    key_type = None
+        return ()
+    kinds: dict[str, pa.DataType] = {}
     for path in files:
         parquet = file_kind(path) == "parquet"
         columns = parquet_columns(path) if parquet else csv_columns(path)
-        key = _only_column(path, columns, cost) if key is None else key
-        kind = _type_of_key(path, columns, key)
-        if key_type not in (None, kind):
-            raise StreamError(f"{path}: column {key!r} is {kind}, in {files[0]} it is {key_type}.")
-        key_type = kind
+        keys = keys or (_only_column(path, columns, cost),)
+        for key in keys:
+            kind = _type_of_key(path, columns, key)
+            first = kinds.setdefault(key, kind)
+            if first != kind:
+                raise StreamError(f"{path}: column {key!r} is {kind}, in {files[0]} it is {first}.")
         if cost is not None:
             _check_cost(path, columns, cost, typed=parquet)
-    return key
+    return tuple(keys)
 
 
 def _only_column(path: Path, columns: Columns, cost: str | None) -> str:
@@ -234,8 +237,12 @@ def _type_of_key(path: Path, columns: Columns, key: str) -> pa.DataType:
     try:
         identities(pa.array([], kind))
     except (InvalidKeyError, pa.ArrowException):
+        good = False
+    else:
+        good = not pa.types.is_struct(kind)
+    if not good:
         expected = "integers, text, bytes or points in time"
-        raise StreamError(f"{path}: column {key!r} must hold {expected}, got {kind}.") from None
+        raise StreamError(f"{path}: column {key!r} must hold {expected}, got {kind}.")
     return kind
 
 
@@ -247,13 +254,19 @@ def _check_cost(path: Path, columns: Columns, cost: str, *, typed: bool) -> None
 
 
 def read_columns(
-    path: Path, key: str | None, cost: str | None, size: int
+    path: Path, keys: Sequence[str], cost: str | None, size: int
 ) -> Iterator[tuple[pa.Array, pa.Array | None]]:
-    """Read keys and costs of one file, about ``size`` rows at a time."""
-    if key is None:
+    """Read keys and costs of one file, about ``size`` rows at a time.
+
+    Keys of several columns come as a struct.
+    """
+    if not keys:
         yield from ((words, None) for words in read_words(path))
         return
-    columns = [key] if cost is None else [key, cost]
+    costs = [] if cost is None else [cost]
     parquet = file_kind(path) == "parquet"
-    for batch in read_parquet(path, columns, size) if parquet else read_csv(path, columns):
-        yield batch.column(0), None if cost is None else batch.column(1)
+    batches = read_parquet(path, [*keys, *costs], size) if parquet else read_csv(path, keys, costs)
+    for batch in batches:
+        *fields, last = batch.columns if costs else (*batch.columns, None)
+        key = fields[0] if len(keys) == 1 else pa.StructArray.from_arrays(fields, list(keys))
+        yield key, last

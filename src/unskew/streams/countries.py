@@ -77,7 +77,10 @@ def countries(skew: float = 68.0, rows: int = 1_000_000, *, seed: int = 0) -> "C
 def countries_half(
     skew: float = 80.0, rows: int = 1_000_000, *, seed: int = 0
 ) -> "CountriesHalfStream":
-    """Draw the first half of the rows evenly, then give one country ``skew`` percent [1].
+    """Draw the first half of the rows evenly, then give one country ``skew`` percent.
+
+    The halves of the set of that name in [1] come the other way round in its authors' program; the
+    text does not say in which order.
 
     Parameters
     ----------

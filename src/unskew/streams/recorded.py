@@ -1,7 +1,7 @@
 """Recorded streams: the keys of Parquet, CSV and text files, read in bounded memory."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +24,7 @@ from unskew.streams.base import Batch, Stream
 
 def file(
     path: str | os.PathLike[str],
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
     cost: str | None = None,
     *,
     with_nulls: bool = False,
@@ -44,11 +44,13 @@ def file(
     path
         The file or directory. Columns and types are looked at now, rows as they are read.
     key
-        The column of the keys; may be left out where there is no other. A text has none.
+        The column of the keys, or several that make up the key together; may be left out where
+        there is no other. A text has none.
     cost
         The column of the execution times in milliseconds.
     with_nulls
-        Whether null keys are handed on, to be counted. No grouping takes them.
+        Whether null keys are handed on, to be counted. No grouping takes them. Of a key of several
+        columns each may be null.
 
     Raises
     ------
@@ -65,13 +67,16 @@ def file(
     ...     print(next(file(path).batches(4)).keys.to_pylist())
     ['to', 'be', 'or', 'not']
     """
-    if cost is not None and cost == key:
+    named = (key,) if isinstance(key, str) else tuple(key or ())
+    if len(set(named)) < len(named):
+        raise InvalidParameterError("file", "key", "distinct column names", list(named))
+    if cost is not None and cost in named:
         raise InvalidParameterError("file", "cost", "another column than that of the keys", cost)
     files = find_files(Path(path).expanduser())
-    key = check_columns(files, key, cost)
+    keys = check_columns(files, named, cost)
     counted = all(file_kind(each) == "parquet" for each in files)
     rows = sum(parquet_rows(each) for each in files) if counted else None
-    stream = RecordedStream(os.fspath(path), key, cost, rows, with_nulls=with_nulls)
+    stream = RecordedStream(os.fspath(path), keys, cost, rows, with_nulls=with_nulls)
     next(stream.batches())
     return stream
 
@@ -82,7 +87,7 @@ class RecordedStream(Stream):
 
     name: ClassVar[str] = "file"
     path: str
-    key: str | None
+    keys: tuple[str, ...]
     cost: str | None
     rows: int | None
     seed: int = 0
@@ -91,8 +96,12 @@ class RecordedStream(Stream):
     @property
     def spec(self) -> str:
         """The text that `parse_stream` makes the same stream of."""
-        columns = {"key": self.key, "cost": self.cost}
-        options = [f"{word}={quote(name, safe='')}" for word, name in columns.items() if name]
+        columns = {"key": self.keys, "cost": (self.cost,) if self.cost else ()}
+        options = [
+            f"{word}={','.join(quote(name, safe='') for name in names)}"
+            for word, names in columns.items()
+            if names
+        ]
         # A path with a question mark is closed by another, so that its own is not taken for it.
         mark = "?" if options or "?" in self.path else ""
         return f"{self.name}:{self.path}{mark}{'&'.join(options)}"
@@ -106,7 +115,7 @@ class RecordedStream(Stream):
         nothing = True
         for path in find_files(Path(self.path).expanduser()):
             row = 0
-            for keys, costs in read_columns(path, self.key, self.cost, size):
+            for keys, costs in read_columns(path, self.keys, self.cost, size):
                 if not self.with_nulls:
                     self._refuse_null(path, row, keys)
                 checked = None if costs is None else self._checked_costs(path, row, costs)
@@ -122,7 +131,7 @@ class RecordedStream(Stream):
         if keys.null_count:
             row += int(np.argmax(keys.is_null().to_numpy(zero_copy_only=False)))
             raise StreamError(
-                f"{path}: column {self.key!r} has a null key in row {row}, counted from 0. "
+                f"{path}: column {self.keys[0]!r} has a null key in row {row}, counted from 0. "
                 "Hint: give rows without a key one of their own, or leave them out"
             )
 

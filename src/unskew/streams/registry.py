@@ -76,7 +76,7 @@ def parse_stream(spec: str, *, seed: int = 0) -> Stream:
 
     A spec is a name and, after a colon, parameters: ``zipf:keys=100k,exponent=1.2,rows=5e6``.
     What is left out has its default. Numbers may be written 5000000, 5_000_000, 5e6 or 5M. A file
-    is ``file:PATH``, ``file:PATH?key=COLUMN`` or ``file:PATH?key=COLUMN&cost=COLUMN``.
+    is ``file:PATH``, ``file:PATH?key=COLUMN`` or ``file:PATH?key=COLUMN,COLUMN&cost=COLUMN``.
 
     Parameters
     ----------
@@ -124,6 +124,8 @@ def _parse_file(rest: str) -> Stream:
         raise InvalidParameterError("file", "path", "a path, as in file:PATH?key=COLUMN", path)
     columns = _parse_parameters("file", options, "&")
     named: dict[str, Any] = {word: unquote(name) for word, name in columns.items()}
+    if "," in columns.get("key", ""):  # a comma within a name is written %2C
+        named["key"] = [unquote(name) for name in columns["key"].split(",")]
     return file(path, **named)
 
 

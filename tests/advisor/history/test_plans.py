@@ -31,7 +31,7 @@ def test_the_two_sides_of_a_shuffle_are_counted_in_two_stages() -> None:
     assert works[1] is works[2]
     assert works[1] == StageWork(["Scan parquet"])
     assert works[3] is works[4]
-    assert works[3] == StageWork(["FlatMapGroupsInPandas"], ("user",))
+    assert works[3] == StageWork(["FlatMapGroupsInPandas"], ("user",), shuffled=True)
 
 
 def test_of_two_shuffles_each_stage_has_its_own_key() -> None:
@@ -39,8 +39,8 @@ def test_of_two_shuffles_each_stage_has_its_own_key() -> None:
     first = shuffle("hashpartitioning(a#1, b#2, 8)", scan, 1, 2)
     second = shuffle("hashpartitioning(c#3, 8)", node("Window", first), 3, 4)
     works = works_by_accumulator(node("WholeStageCodegen (1)", node("HashAggregate", second)))
-    assert works[2] == works[3] == StageWork(["Window"], ("a", "b"))
-    assert works[4] == StageWork(["HashAggregate"], ("c",))
+    assert works[2] == works[3] == StageWork(["Window"], ("a", "b"), shuffled=True)
+    assert works[4] == StageWork(["HashAggregate"], ("c",), shuffled=True)
 
 
 def test_a_join_has_the_key_of_its_first_side_and_both_sides_in_one_stage() -> None:
@@ -84,16 +84,22 @@ def test_the_cause_is_what_the_longest_task_had_more_of(
     ("work", "code"),
     [
         (StageWork(["FlatMapGroupsInArrow"], ("a", "b")), 'us.group_by(df, ["a", "b"], workers=8)'),
-        (StageWork(["ObjectHashAggregate"], ("a",)), 'us.group_by(df, "a", workers=8).agg('),
+        (StageWork(["ObjectHashAggregate"], ("a",)), 'us.group_by(df, "a", workers=8).apply('),
         (StageWork(["Project"], ("a",)), 'us.balance(df, by="a", workers=8)'),
-        (StageWork(), "us.balance(df, by=…, workers=8)"),
-        (StageWork(["SortMergeJoin"], ("a",)), None),
+        (StageWork(), None),
+        (StageWork(["Project"], ("coalesce(a, 0)",)), None),
+        (StageWork(["SortMergeJoin"], ("a",)), 'us.join(left, right, "a", workers=8)'),
         (StageWork(["Window"], ("a",)), None),
-        (StageWork(["HashAggregate"], ("a",)), None),
+        (StageWork(["HashAggregate"], ("a",), combined=True), None),
+        (StageWork(["HashAggregate", "MapInArrow"], ("a",)), 'us.balance(df, by="a", workers=8)'),
         (StageWork(["Sort"], ("a",), ranged=True), None),
         (StageWork(["ObjectHashAggregate", "Scan parquet "]), "df.repartition(8)"),
         (StageWork(["BatchScan events"]), "df.repartition(8)"),
-        (StageWork(["SortMergeJoin", "Scan parquet "], ("a",)), None),
+        (
+            StageWork(["SortMergeJoin", "Scan parquet "], ("a",)),
+            'us.join(left, right, "a", workers=8)',
+        ),
+        (StageWork(["FlatMapCoGroupsInArrow"], ("a",)), None),
     ],
 )
 def test_uneven_rows_get_the_code_that_fits_the_work_or_none(
@@ -106,8 +112,15 @@ def test_uneven_rows_get_the_code_that_fits_the_work_or_none(
 def test_uneven_costs_get_measured_weights_for_keys_and_map_rows_for_rows() -> None:
     costs = UNEVEN._replace(its_records=1.0)
     keyed = costs._replace(work=StageWork(["FlatMapGroupsInArrow"], ("a",)))
-    assert "map_rows" in str(advise(costs, 0.5).code)
+    assert "us.map_rows" in advise(costs, 0.5).hint
     assert 'weight="measured"' in str(advise(keyed, 0.5).code)
+
+
+def test_a_join_whose_rows_do_not_explain_its_times_is_still_a_skewed_join() -> None:
+    joining = UNEVEN._replace(its_records=1.0, work=StageWork(["ShuffledHashJoin"], ("a", "b")))
+    advice = advise(joining, 0.5)
+    assert advice.code == 'us.join(left, right, ["a", "b"], workers=8)'
+    assert "more rows come out of some keys" in advice.hint
 
 
 def test_where_little_is_to_be_won_nothing_is_to_be_done() -> None:
@@ -115,3 +128,15 @@ def test_where_little_is_to_be_won_nothing_is_to_be_done() -> None:
         advice = advise(finding, 0.01)
         assert advice.code is None
         assert advice.hint.startswith("Do nothing")
+
+
+def test_only_an_aggregate_below_the_shuffle_has_combined_its_rows() -> None:
+    hashed = "hashpartitioning(k#1, 4)"
+    before = shuffle(hashed, node("HashAggregate", node("Scan parquet")), 1, 2)
+    after = shuffle(hashed, node("Project", node("Scan parquet")), 1, 2)
+    for below, combined in ((before, True), (after, False)):
+        mapping = node("HashAggregate", node("MapInArrow", below, spill_size=5))
+        work = works_by_accumulator(mapping)[5]
+        assert work.combined is combined
+        advice = advise(UNEVEN._replace(work=work), 0.5)
+        assert advice.hint.startswith("Do nothing about hot keys") is combined

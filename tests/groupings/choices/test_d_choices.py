@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from unskew.errors import InvalidParameterError
-from unskew.groupings.candidates import hash_choices
 from unskew.groupings.choices.d_choices import DChoices, distinct_workers, fewest_choices
 from unskew.groupings.choices.w_choices import WChoices
-from unskew.hashing import derive_seeds
+from unskew.groupings.partial_key import PartialKey
 
 
 def zipf_keys(exponent: float, n_keys: int, n_rows: int, seed: int) -> NDArray[np.int64]:
@@ -80,10 +79,8 @@ def test_a_hot_key_has_the_workers_that_the_inequality_asks_for() -> None:
 
 
 def test_candidates_of_a_hot_key_start_with_those_of_two_choices() -> None:
-    seeds = derive_seeds(3, 2, purpose="partial-key")
     for key in range(50):
-        ids = np.array([key], np.uint64)
-        two = set(hash_choices(ids, seeds, 30, False)[0].tolist())
+        two = set(PartialKey(30, seed=3).candidates(key))
         grouping = DChoices(30, seed=3)
         assert set(grouping.candidates(key)) == two
         grouping.route_many([key, *range(1000, 1010)] * 300)

@@ -29,14 +29,26 @@ TABLE_1 = {
 
 class Item:
     def __init__(self, key: int) -> None:
-        self.key, self.occurrences, self.width = key, 0, 2
+        self.key, self.occurrences, self.width, self.checked = key, 0, 2, -math.inf
 
 
 class PaperDynamicKey:
-    """Algorithms 1 to 6 word by word, in lists and with recursion."""
+    """Algorithms 1 to 6 word by word, in lists and with recursion.
 
-    def __init__(self, workers: int, expected_keys: int, rate: float) -> None:
+    Where ``check_every`` is not 0, a key is checked for scaling as in the authors' program: not
+    before so many seconds have passed since its last check. ``whole`` is how it compares loads.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        expected_keys: int,
+        rate: float,
+        check_every: float = 0.0,
+        whole: bool = False,
+    ) -> None:
         self.workers, self.rate, self.row = workers, rate, 0
+        self.check_every, self.whole = check_every, whole
         self.rooms = (round(0.1 * expected_keys), round(0.4 * expected_keys))
         self.old: list[Item] = []
         self.teenage: list[Item] = []
@@ -45,6 +57,7 @@ class PaperDynamicKey:
         self.loads = [0.0] * workers
         _, self.threshold, most = thresholds(workers)
         self.most = min(most, workers)
+        self.threshold = math.floor(self.threshold) if whole else self.threshold
 
     def route_many(self, keys: NDArray[np.int64], weights: list[float]) -> list[int]:
         firsts = KeyGrouping(self.workers).route_many(keys).tolist()
@@ -61,7 +74,7 @@ class PaperDynamicKey:
         self.row += 1
         item = self.find(key)
         item.occurrences += 1
-        worker = self.choose(item, first, now > 15)
+        worker = self.choose(item, first, now)
         self.loads[worker] += weight
         return worker
 
@@ -93,18 +106,34 @@ class PaperDynamicKey:
     def is_full(self, worker: int) -> bool:
         return self.loads[worker] >= self.threshold / 100 * sum(self.loads)
 
-    def choose(self, item: Item, first: int, warm: bool) -> int:
+    def load(self, worker: int) -> float:
+        total = sum(self.loads)
+        return (
+            math.floor(100 * self.loads[worker] / total)
+            if self.whole and total
+            else self.loads[worker]
+        )
+
+    def can_check(self, item: Item, now: float) -> bool:
+        if self.check_every and now - item.checked <= self.check_every:
+            return False
+        item.checked = now
+        return True
+
+    def choose(self, item: Item, first: int, now: float) -> int:
         own = [(first + step) % self.workers for step in range(item.width)]
-        best = min(own, key=lambda worker: self.loads[worker])
+        best = min(own, key=self.load)
         below = sum(not self.is_full(worker) for worker in own)
-        if warm and self.is_full(best) and item in self.old:
+        if not self.can_check(item, now):
+            return best
+        if now > 15 and self.is_full(best) and item in self.old:
             further = (first + item.width) % self.workers
-            if item.width < self.most and self.loads[further] < self.loads[best]:
+            if item.width < self.most and self.load(further) < self.load(best):
                 item.width += 1
                 return further
         elif item.width > 2 and below >= 2:
             item.width -= 1
-            return self.choose(item, first, warm)
+            return self.choose(item, first, now)
         return best
 
 
@@ -142,24 +171,41 @@ def test_thresholds_are_those_of_table_1(workers: int) -> None:
     expected_keys=st.sampled_from([10, 30]),
     rate=st.sampled_from([0.5, 4.0, 16.0]),
     weight=st.sampled_from([None, 2.0]),
+    check_every=st.sampled_from([0.0, 1.0, 20.0, 60.0]),
+    whole=st.booleans(),
     seed=st.integers(0, 1_000),
 )
 def test_every_row_goes_where_the_algorithms_of_the_paper_send_it(
-    workers: int, hot: float, expected_keys: int, rate: float, weight: float | None, seed: int
+    workers: int,
+    hot: float,
+    expected_keys: int,
+    rate: float,
+    weight: float | None,
+    check_every: float,
+    whole: bool,
+    seed: int,
 ) -> None:
+    whole = whole and check_every > 0
     keys = skewed(1_500, hot, seed=seed)
     keys[700:] += 5  # another key becomes hot, so the first must give its workers back
-    paper = PaperDynamicKey(workers, expected_keys, rate)
-    grouping = DynamicKey(workers, expected_keys=expected_keys, rate=rate)
+    paper = PaperDynamicKey(workers, expected_keys, rate, check_every, whole)
+    grouping = DynamicKey(
+        workers,
+        expected_keys=expected_keys,
+        rate=rate,
+        check_every=check_every,
+        whole_percents=whole,
+    )
     weights = None if weight is None else np.full(keys.size, weight)
     wanted = paper.route_many(keys, [1.0 if weight is None else weight] * keys.size)
     assert grouping.route_many(keys, weights=weights).tolist() == wanted
 
 
-def test_that_comparison_sees_keys_widen_and_narrow() -> None:
+@pytest.mark.parametrize("check_every", [0.0, 20.0])
+def test_that_comparison_sees_keys_widen_and_narrow(check_every: float) -> None:
     keys = skewed(1_500, 0.7)
     keys[700:] += 5
-    paper, widths = PaperDynamicKey(10, 30, 4.0), []
+    paper, widths = PaperDynamicKey(10, 30, 4.0, check_every), []
     for start in range(0, keys.size, 5):
         paper.route_many(keys[start : start + 5], [1.0] * 5)
         widths.append(paper.find(-1).width)
@@ -187,6 +233,15 @@ def test_before_the_warm_up_and_outside_the_old_generation_a_key_has_two_workers
     assert len(set(DynamicKey(10, rate=20).route_many(keys)[hot].tolist())) > 2
     never_warm = DynamicKey(10, rate=20, warm_up=1e9)
     assert len(set(never_warm.route_many(keys)[hot].tolist())) == 2
+
+
+def test_a_key_takes_one_more_worker_per_check() -> None:
+    keys = np.zeros(60_000, np.int64)
+    workers = DynamicKey(10, rate=100, check_every=60).route_many(keys)
+    first_used = [int(np.argmax(workers == worker)) for worker in set(workers.tolist())]
+    minutes = sorted(row / 6_000 for row in first_used)
+    # Two from the start; old from 60 s on, then one more with every check until 8 (Table 1).
+    assert minutes == pytest.approx([0, 0, 1, 2, 3, 4, 5, 6], abs=0.01)
 
 
 def test_a_key_never_has_more_workers_than_table_1_allows() -> None:
@@ -345,6 +400,8 @@ def test_keys_are_on_fewer_workers_than_with_shuffle_and_on_more_than_with_parti
         ({"warm_up": -1.0}, "warm_up"),
         ({"teenage_every": 0.0}, "teenage_every"),
         ({"old_every": float("inf")}, "old_every"),
+        ({"check_every": -1.0}, "check_every"),
+        ({"whole_percents": True}, "whole_percents"),
     ],
 )
 def test_bad_parameters_are_named(parameters: dict[str, Any], named: str) -> None:

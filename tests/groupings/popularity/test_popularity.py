@@ -76,6 +76,55 @@ def test_drifting_fame_is_followed() -> None:
         assert forgotten not in hot
 
 
+def cooling_shifts(share: float, seed: int, **parameters: Any) -> tuple[int, float]:
+    """Heat a key up to a share, then let it stay away: shifts that its vector needs, and took."""
+    rng = np.random.default_rng(seed)
+    grouping = Popularity(16, seed=seed, **parameters)
+    step = round(grouping.rows_per_shift / 20)
+    others = rng.integers(10**6, 10**12, 800 * step)
+    grouping.route_many(np.where(rng.random(others.size) < share, 7, others))
+    vector = grouping._synopsis.vector(7)
+    second = vector ^ (1 << vector.bit_length() - 1)
+    away = 0
+    while 7 in grouping.hot_ids():
+        grouping.route_many(rng.integers(10**12, 10**15, step))
+        away += 1
+    return second.bit_length(), away / 20
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"threshold_bits": 3}, {"frequency": 0.02, "threshold_bits": 6}],
+    ids=["fast", "authors"],
+)
+def test_a_key_that_cools_leaves_after_the_documented_rows(
+    share: float, parameters: dict[str, Any]
+) -> None:
+    """A shift takes rows_per_shift rows; a vector needs as many as its second one stands high."""
+    needed, took = np.transpose([cooling_shifts(share, seed, **parameters) for seed in range(24)])
+    decline = (parameters.get("frequency") or 1 / 320) / 2
+    error = np.sqrt(needed.sum())  # of a sum of waiting times of which each deviates by its mean
+    assert abs(took.sum() - needed.sum()) < 3 * error + 24 / 20
+    assert abs(needed.mean() - np.log2(share / decline) - 0.5) < 0.75
+    assert took.max() < 2 * 15  # within twice the most shifts that 16 bits can need
+
+
+@pytest.mark.parametrize(("bits", "rows"), [(7, 81_920), (3, 5_120)])
+def test_the_hot_set_empties_sooner_with_fewer_threshold_bits(bits: int, rows: int) -> None:
+    """Ten hot keys stay away: after 30 shifts none is hot, after one nearly all still are."""
+    rng = np.random.default_rng(3)
+    grouping = Popularity(16, threshold_bits=bits, seed=3)
+    grouping.route_many(rng.integers(0, 10, 10 * rows))
+    assert grouping.hot_ids().tolist() == list(range(10))
+    grouping.route_many(rng.integers(10**6, 10**12, rows))
+    assert grouping.hot_ids().size >= 8
+    grouping.route_many(rng.integers(10**6, 10**12, 30 * rows))
+    assert grouping.hot_ids().size == 0
+    hashed = KeyGrouping(16, seed=3).route_many(range(10))
+    assert np.array_equal(grouping.route_many(range(10)), hashed)
+
+
 def test_the_log_of_switches_leads_to_the_keys_that_are_hot_now() -> None:
     grouping = Popularity(10, frequency=0.02, threshold_bits=4)
     hot: set[int] = set()
@@ -244,6 +293,14 @@ def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
     assert copy.switches == grouping.switches
 
 
+def test_what_has_learned_nothing_travels_as_its_parameters() -> None:
+    keys = zipf_keys(30_000)
+    grouping = Popularity(128, adaptive=True, threshold_bits=3, seed=4)  # has room for 30 MB
+    made = pickle.dumps(grouping)
+    assert len(made) < 1_000
+    assert np.array_equal(pickle.loads(made).route_many(keys), grouping.route_many(keys))
+
+
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [
@@ -255,6 +312,9 @@ def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
         ({"interval": 0}, "interval"),
         ({"time_weight": 0.0}, "time_weight"),
         ({"memory_weight": float("nan")}, "memory_weight"),
+        ({"interval": 50}, "interval"),  # only an adaptive threshold has intervals and weights
+        ({"time_weight": 0.9}, "time_weight"),
+        ({"memory_weight": 0.1}, "memory_weight"),
     ],
 )
 def test_bad_parameters_are_named(parameters: dict[str, Any], named: str) -> None:

@@ -97,10 +97,10 @@ class CostWorker:
         self.worker = check_int(owner, "worker", worker, minimum=0)
         self.window = check_int(owner, "window", window, minimum=1)
         self.tolerance = check_real(owner, "tolerance", tolerance, minimum=0)
-        self._settings = Settings(self.window, self.tolerance)
         self.epsilon, self.delta = check_precision(owner, epsilon, delta)
         self.seed = check_int(owner, "seed", seed)
         rows, columns = sketch_shape(self.epsilon, self.delta)
+        self._settings = Settings(self.window, self.tolerance, columns)
         self._parameters = row_parameters(self.seed, rows)
         self._state = new_workers(1, rows, columns)
 

@@ -335,6 +335,34 @@ def test_an_idle_worker_is_behind_by_its_work_but_not_by_the_clock(
     assert grouping.estimated.tolist() == loads
 
 
+def test_what_was_learned_beforehand_is_what_workers_would_have_reported() -> None:
+    keys, costs = list(range(8)) * 4, [float(1 + key) for key in range(8)] * 4
+    warm, cold = ProactiveShuffle(2, window=8), ProactiveShuffle(2, window=8)
+    warm.learn(keys, costs)
+    for worker in (0, 1):
+        cold.executed(worker, keys[worker::2], costs[worker::2])
+    assert warm.phase == cold.phase
+    assert np.array_equal(warm.machines.scheduler.cells, cold.machines.scheduler.cells)
+    assert not warm.machines.workers.clocks.any()  # nobody has work left
+
+
+def test_the_corner_is_what_the_authors_program_compares() -> None:
+    # Costs change in cells beyond the corner alone: only a look at all cells sees it.
+    sketch = CostSketch()
+    columns = {}
+    for key in range(200):
+        sketch.update(key, 1.0)
+        places = np.argmax(sketch.counts, axis=1)
+        columns[key] = int(places.min())
+        sketch = CostSketch()
+    outside = [key for key, column in columns.items() if column >= sketch.rows]
+    for compare, phase in (("all", "ROUND_ROBIN"), ("corner", "SEND_ALL")):
+        grouping = ProactiveShuffle(1, window=len(outside), compare=compare)
+        for cost in (1.0, 50.0):
+            grouping.executed(0, outside, [cost] * len(outside))
+        assert grouping.phase.name == phase
+
+
 def test_a_pickle_made_mid_stream_goes_on_alike() -> None:
     grouping = feed(ProactiveShuffle(3, window=20), rows=333, slow=9.0)
     copy = pickle.loads(pickle.dumps(grouping))

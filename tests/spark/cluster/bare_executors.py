@@ -67,6 +67,15 @@ def compare_schemes(spark: SparkSession) -> None:
         report(scheme, exact=got == expected, keys=len(got), salted=salted.count())
 
 
+def compare_joins(spark: SparkSession) -> None:
+    """Report for each type of join whether it gives what plain Spark gives."""
+    left, right = rows(spark), rows(spark).where("i < 40").select("k", sf.col("w").alias("v"))
+    for how in ("inner", "left", "full", "anti"):
+        joined = us.join(left, right, "k", how, WORKERS, grouping="wrap")
+        counts = [df.groupBy(*df.columns).count() for df in (joined, left.join(right, "k", how))]
+        report(f"{how} join", exact=sorted_rows(counts[0]) == sorted_rows(counts[1]))
+
+
 def whole_group(table: pa.Table) -> pa.Table:
     """Return the key of a group."""
     return table.slice(0, 1).select(["k"])
@@ -106,6 +115,7 @@ def run_cases(spark: SparkSession, almost: str) -> None:
     """Run all cases: first with the Python of the session, which has nothing, then with another."""
     report("with nothing", modules=executor_modules(spark))
     compare_schemes(spark)
+    compare_joins(spark)
     spark.sparkContext.pythonExec = almost
     report("with almost all", modules=executor_modules(spark))
     show_failures(spark)

@@ -66,6 +66,11 @@ def test_a_compiled_scheme_needs_nothing_but_spark_there(reports: Any, scheme: s
     assert reports[scheme] == {"exact": True, "keys": 55, "salted": 6000}
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "full", "anti"])
+def test_a_planned_join_needs_nothing_but_spark_there(reports: Any, how: str) -> None:
+    assert reports[f"{how} join"] == {"exact": True}
+
+
 @pytest.mark.parametrize("case", ["online", "apply", "apply_in_arrow"])
 def test_what_needs_unskew_there_says_so_and_how_to_get_it(
     reports: Any, pythons: tuple[Path, Path], case: str

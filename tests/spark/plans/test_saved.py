@@ -165,6 +165,58 @@ def test_a_plan_that_contradicts_itself_is_refused(
         load_plan(path)
 
 
+_TINY = [5e-324, 5e-324, 1e-323]
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("slot_workers", "[1099511627776]"),
+        ("slot_workers", '[true, "2", 3.9]'),
+        ("workers", "Infinity"),
+        ("workers", "4.9"),
+        ("workers", "true"),
+        ("workers", "9" * 10_000),
+        ("version", '"x"'),
+        ("version", "0"),
+        ("piece_loads", json.dumps(_TINY)),
+        ("piece_loads", "[1e308, 1e308, 1e308]"),
+        ("predicted_loads", "[NaN, 1, 1, 1]"),
+        ("predicted_loads", "[-1, 1, 1, 1]"),
+        ("capacity", "[0, 1, 1, 1]"),
+        ("capacity", '["a", 1, 1, 1]'),
+        ("capacity", json.dumps([1] * 40_000 + ["9" * 10_000])),
+        ("hot_keys", "[7, 7]"),
+        ("by", "7"),
+        ("why", "[" * 100_000 + "]" * 100_000),
+        ("parameters", "[]"),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_whatever_is_in_a_field_is_refused_by_its_name_and_nothing_else_comes_out(
+    tmp_path: Path, grouping: Wrap, field: str, text: str
+) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(path, grouping.plan, by="a")
+    found = json.loads(path.read_text())
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()]
+    edited = [
+        f"{json.dumps(field)}: {text}" if line.startswith(f'"{field}"') else line for line in lines
+    ]
+    path.write_text("{" + ",".join(edited) + "}")
+    with pytest.raises(PlanFileError, match=r"plan\.json: not a whole plan"):
+        load_plan(path)
+
+
+def test_a_plan_that_was_copied_has_the_number_of_its_file(tmp_path: Path, grouping: Wrap) -> None:
+    store = PlanStore(tmp_path)
+    store.save(grouping.plan, by="a")
+    store.path_of(2).write_text(store.path_of(1).read_text())
+    latest = store.latest()
+    assert latest is not None
+    assert latest.version == 2
+
+
 def test_no_file_is_a_plan_file_error(tmp_path: Path) -> None:
     with pytest.raises(PlanFileError, match="No such file"):
         load_plan(tmp_path / "none.json")

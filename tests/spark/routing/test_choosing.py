@@ -14,11 +14,12 @@ from tests.spark.grouped_cases import SumAndCount
 
 import unskew.spark as us
 from unskew.groupings.auto import Auto
-from unskew.groupings.plan import HASHED_MEMBER, Plan, slots_of
+from unskew.groupings.plan import HASHED_MEMBER, Plan, places_of, slots_of
 from unskew.hashing import identities
 from unskew.metrics import imbalance_percent
 from unskew.spark.columns import identity
 from unskew.spark.routing.choosing import choose_plan
+from unskew.spark.worker.row_costs import RowWeights
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -91,6 +92,48 @@ def test_whole_keys_are_placed_more_evenly_than_by_hash_where_that_can_be(
     assert plan.why.startswith(Auto.candidates_for["atomic"])
 
 
+@pytest.fixture(scope="module")
+def grouped(spark: SparkSession) -> DataFrame:
+    """One key has two thirds of the rows, 5,000 keys share the others."""
+    return table_of(spark, [-1 if n % 3 else n // 3 % 5000 for n in range(ROWS)])
+
+
+def groups_per_worker(df: DataFrame, plan: Plan) -> list[int]:
+    ids = identities(df.select(identity(df, "user").alias("id")).distinct().toArrow()["id"])
+    places = np.array([min(places_of(plan, each)) for each in ids])
+    return list(np.bincount(places, minlength=WORKERS))
+
+
+def test_whole_groups_are_not_crowded_for_the_sake_of_rows_unless_that_is_known_to_pay(
+    grouped: DataFrame,
+) -> None:
+    plan = chosen(grouped, "atomic")
+    # Rows alone would give the hot key a worker of its own, and the others a third of all groups.
+    by_rows = min(
+        groups_per_worker(grouped, chosen_by(grouped, spec))
+        for spec in Auto.candidates_for["atomic"]
+    )
+    assert min(by_rows) < 10
+    assert max(groups_per_worker(grouped, plan)) < 1.2 * 5001 / WORKERS
+    assert plan.why.startswith("key: ")
+    assert "if groups take the time" in plan.why
+    assert 'weight="measured"' in plan.why
+
+
+def chosen_by(df: DataFrame, spec: str) -> Plan:
+    return us.plan(df, "user", WORKERS, grouping=spec)
+
+
+def test_a_group_weighs_what_was_measured_beside_its_rows(grouped: DataFrame) -> None:
+    nothing = np.zeros(0)
+    costs = RowWeights(np.zeros(0, np.uint64), nothing, np.ones(1), per_group=1000.0)
+    for how in ("sample", "pass"):
+        plan = choose_plan(
+            grouped, identity(grouped, "user"), Auto(WORKERS), how=how, costs=costs, whole_keys=True
+        ).plan
+        assert max(groups_per_worker(grouped, plan)) < 1.1 * 5001 / WORKERS
+
+
 def test_the_choice_is_logged_and_told_with_the_loads(
     hot: DataFrame, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -111,7 +154,7 @@ def test_choosing_runs_no_job_that_learning_does_not(
 
     def jobs(grouping: str) -> int:
         spark.sparkContext.setJobGroup(grouping, grouping)
-        us.group_by(hot, "user", workers=WORKERS, grouping=grouping).agg(sf.count("*").alias("n"))
+        us.balance(hot, "user", WORKERS, grouping=grouping)
         return len(spark.sparkContext.statusTracker().getJobIdsForGroup(grouping))
 
     assert jobs("auto") == jobs("wrap") > 0

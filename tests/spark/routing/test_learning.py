@@ -83,10 +83,10 @@ def test_equal_seeds_give_equal_plans(rows: DataFrame) -> None:
 
 @pytest.mark.parametrize("how", ["sample", "pass"])
 @pytest.mark.parametrize(("frequency", "popular"), [(0.1, 1), (0.02, 10), (0.5, 0)])
-def test_popularity_shuffles_exactly_the_keys_that_reach_its_frequency(
+def test_counted_popularity_shuffles_exactly_the_keys_that_reach_its_frequency(
     rows: DataFrame, how: str, frequency: float, popular: int
 ) -> None:
-    grouping = grouping_for(f"popularity:frequency={frequency}", WORKERS)
+    grouping = grouping_for(f"popularity-counted:frequency={frequency}", WORKERS)
     plan = learn_placing(rows, identity(rows, "key"), grouping, how=how).plan
     assert sorted(plan.hot_ids) == sorted(id_of(rows, key) for key in range(popular))
     assert plan.pieces.workers.tolist() == list(range(WORKERS)) * popular
@@ -116,7 +116,7 @@ def test_a_sample_shows_the_fewest_columns_that_tell_rows_apart(
     ("name", "how", "likely"),
     [
         ("wrap", "sample", ["alike"]),
-        ("popularity", "sample", ["alike"]),
+        ("popularity-counted", "sample", ["alike"]),
         ("wrap", "sample", []),
         ("wrap", "pass", ["id"]),  # counts say nothing about other columns
         ("distribution-aware", "sample", ["id"]),  # splits no key

@@ -50,7 +50,7 @@ def learned(name: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    "name", ["wrap", "popularity", "distribution-aware:split_heavy=true,threshold=0.05"]
+    "name", ["wrap", "popularity-counted", "distribution-aware:split_heavy=true,threshold=0.05"]
 )
 def test_calculated_loads_and_replication_are_those_of_rows_spread_by_chance(name: str) -> None:
     plan, ids = learned(name), stream(2)
@@ -67,7 +67,7 @@ def test_calculated_loads_and_replication_are_those_of_rows_spread_by_chance(nam
 
 
 def test_keys_that_are_hot_no_more_do_not_look_like_uneven_spreading() -> None:
-    plan = learned("popularity")
+    plan = learned("popularity-counted")
     ids = np.random.default_rng(4).permutation(np.repeat(np.unique(stream(1)), 20))
     positions = np.random.default_rng(5).integers(0, 1 << 32, ids.size)
     workers = spread_planned(ids, positions, plan)
@@ -81,16 +81,16 @@ def test_without_keys_there_is_no_replication() -> None:
 
 
 def test_pieces_without_a_load_share_their_key_equally() -> None:
-    plan = learned("popularity")
+    plan = learned("popularity-counted")
     idle = replace(plan, pieces=plan.pieces._replace(loads=np.zeros(plan.pieces.loads.size)))
     ids = stream(2)
     counts = counted(ids, np.zeros(ROWS, np.int64), plan.slot_workers.size)
     np.testing.assert_allclose(expected_loads(idle, counts), expected_loads(plan, counts))
 
 
-def test_popularity_splits_the_keys_whose_share_reaches_its_threshold() -> None:
+def test_counted_popularity_splits_the_keys_whose_share_reaches_its_threshold() -> None:
     ids = stream(1)
-    maker = Planner("test", grouping_for("popularity:frequency=0.02", WORKERS))
+    maker = Planner("test", grouping_for("popularity-counted:frequency=0.02", WORKERS))
     plan = maker.plan_after(counted(ids, np.zeros(ROWS, np.int64), maker.n_slots))
     keys, rows = np.unique(ids, return_counts=True)
     assert set(plan.hot_ids.tolist()) == set(keys[rows >= 0.02 * ROWS].tolist())

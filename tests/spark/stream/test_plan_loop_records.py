@@ -1,10 +1,13 @@
 """The planning loop puts every micro-batch on record."""
 
+import logging
+import shutil
 from pathlib import Path
 
 import pytest
 
 from unskew.events import read_epochs
+from unskew.spark.plans.saved import DamagedPlanWarning
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.stream.loop import PlanLoop, Report
 from unskew.spark.stream.planner import Planner
@@ -33,3 +36,59 @@ def test_what_work_steps_measured_is_on_record(
     assert epoch is not None
     assert epoch.busy_seconds == seconds
     assert read_epochs(tmp_path) == [epoch]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ('"slot_workers": [', '"slot_workers": [1099511627776, '),
+        ('"piece_loads": [', '"piece_loads": [5e-324, '),
+        ('"version": 1', '"version": "x"'),
+        ('"by": ["user"]', '"by": ["other"]'),
+    ],
+    ids=["slot_workers", "piece_loads", "version", "by"],
+)
+def test_a_bad_plan_file_stops_neither_planning_nor_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, edit: tuple[str, str]
+) -> None:
+    def started() -> PlanLoop:
+        maker = Planner("test", grouping_for("wrap:slots=4", 2))
+        return PlanLoop(tmp_path, ("user",), ("string",), maker, threshold=2.0)
+
+    def micro_batch(loop: PlanLoop, batch: int) -> int | None:
+        found = loop.take(Report("q", "r", batch, loop.version, places="0:9,1:1,6:1,7:1", keys=4))
+        assert found is not None
+        return found.next_version
+
+    loop = started()
+    assert micro_batch(loop, 0) == 1
+    bad = (tmp_path / "plan-000001.json").read_text().replace(*edit)
+    (tmp_path / "plan-000002.json").write_text(bad)
+    with caplog.at_level(logging.WARNING, logger="unskew.spark"):
+        micro_batch(loop, 1)
+        micro_batch(loop, 2)
+    assert len([one for one in caplog.records if "goes on with plan 1" in one.message]) == 1
+    assert read_epochs(tmp_path)[1].damaged == ("plan-000002.json",)
+    assert len(read_epochs(tmp_path)) == 3
+    if "other" in edit[1]:
+        return  # whole, and for another query: to start again with it is refused
+    with pytest.warns(DamagedPlanWarning, match="plan-000002"):
+        assert started().version in (1, 3)
+
+
+def test_a_folder_that_was_deleted_is_made_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "plans"
+    maker = Planner("test", grouping_for("wrap:slots=4", 2))
+    loop = PlanLoop(folder, ("user",), ("string",), maker, threshold=2.0)
+    shutil.rmtree(folder)
+    with caplog.at_level(logging.WARNING, logger="unskew.spark"):
+        for batch in range(3):
+            loop.take(Report("q", "r", batch, loop.version, places="0:9,1:1,6:1,7:1", keys=4))
+    assert (
+        len([one for one in caplog.records if "was deleted and is made again" in one.message]) == 1
+    )
+    assert [epoch.batch for epoch in read_epochs(folder)] == [0, 1, 2]
+    assert set(read_epochs(folder)[0].damaged) == {"routing-a.txt", "routing-b.txt"}
+    assert {path.name for path in folder.glob("routing-*")} == {"routing-a.txt", "routing-b.txt"}

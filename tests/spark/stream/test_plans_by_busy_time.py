@@ -62,7 +62,7 @@ def loop_of(folder: Path, grouping: str, *, by_busy_time: bool) -> PlanLoop:
 # 98 fast ones a worker, of a work of 138, with a deviation of 8.6; two of these and a half.
 @pytest.mark.parametrize(
     ("grouping", "most"),
-    [("wrap", 5.0), ("distribution-aware:threshold=0.02", 5.0), ("popularity", 16.0)],
+    [("wrap", 5.0), ("distribution-aware:threshold=0.02", 5.0), ("popularity-counted", 16.0)],
 )
 def test_plans_by_busy_time_even_out_work_and_plans_by_rows_do_not(
     tmp_path: Path, grouping: str, most: float

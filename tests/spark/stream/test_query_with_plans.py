@@ -45,7 +45,9 @@ def in_windows(df: DataFrame) -> DataFrame:
     return late.groupBy(sf.window("at", "50 seconds"), "user").agg(sf.count("*").alias("n"))
 
 
-@pytest.mark.parametrize("grouping", ["wrap", "distribution-aware:threshold=0.05", "popularity"])
+@pytest.mark.parametrize(
+    "grouping", ["wrap", "distribution-aware:threshold=0.05", "popularity-counted"]
+)
 def test_a_placed_stream_has_the_rows_of_the_stream(
     spark: SparkSession, folder: Path, grouping: str
 ) -> None:
@@ -112,6 +114,45 @@ def test_a_new_plan_is_followed_in_the_same_running_query(
     rows = spark.table("followed").where(sf.unix_timestamp("at") >= 400)
     counted = {row["worker"]: row["count"] for row in rows.groupBy("worker").count().collect()}
     assert tuple(counted[worker] for worker in range(WORKERS)) == last.loads
+
+
+def test_the_first_micro_batch_follows_the_plan_to_start_with(
+    spark: SparkSession, folder: Path
+) -> None:
+    history = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
+    plan = us.plan(history, "user", WORKERS, grouping="wrap")
+    stream = source(spark, folder)
+    placed = balance_stream(stream, "user", WORKERS, plan_path=folder / "plans", plan=plan)
+    got = rows_of(finish(placed, folder, "started_with"))
+    assert got == rows_of(history)
+    first = epochs_after(folder / "plans", 3)[0]
+    assert first.version == 1
+    assert first.imbalance < 12  # by hash it is above 100, see above
+    other = folder / "other"
+    grouped = us.group_by(stream, "user", workers=WORKERS, plan_path=other, plan=plan)
+    counted = grouped.agg(sf.count("*").alias("n"), sf.sum("amount").alias("total"))
+    got = rows_of(finish(counted, folder, "grouped_started_with", "complete"))
+    assert got == rows_of(finish(totals(stream), folder, "grouped_plainly", "complete"))
+    assert epochs_after(other, 3)[0].version == 1
+
+
+def test_a_plan_to_start_with_that_does_not_fit_is_refused(
+    spark: SparkSession, folder: Path
+) -> None:
+    history = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
+    stream, plans = source(spark, folder), folder / "plans"
+    other_slots = us.plan(history, "user", WORKERS, grouping="wrap:slots=77")
+    with pytest.raises(InvalidParameterError, match="plan must be one with the 256 slots"):
+        balance_stream(stream, "user", WORKERS, plan_path=plans, plan=other_slots)
+    of_three = us.plan(history, "user", 3, grouping="wrap")
+    with pytest.raises(InvalidParameterError, match="plan must be one for 4 workers"):
+        balance_stream(stream, "user", WORKERS, plan_path=plans, plan=of_three)
+    plan = us.plan(history, "user", WORKERS, grouping="wrap")
+    grouped = us.group_by(
+        stream, "user", workers=WORKERS, grouping="flow", plan_path=plans, plan=plan
+    )
+    with pytest.raises(InvalidParameterError, match="plan must be left out with flow"):
+        grouped.agg(sf.count("*"))
 
 
 def test_when_the_hot_key_changes_the_plan_does(spark: SparkSession, folder: Path) -> None:
@@ -248,7 +289,7 @@ def test_what_cannot_be_is_refused_when_the_query_is_made(
     batch = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
     with pytest.raises(InvalidParameterError, match="a stream"):
         balance_stream(batch, "user", WORKERS, plan_path=plans)
-    with pytest.raises(InvalidParameterError, match="distribution-aware, popularity, wrap"):
+    with pytest.raises(InvalidParameterError, match="distribution-aware, popularity-counted, wrap"):
         balance_stream(stream, "user", WORKERS, plan_path=plans, grouping="partial-key")
     with pytest.raises(InvalidParameterError, match="at most 65536 slots"):
         balance_stream(stream, "user", WORKERS, plan_path=plans, grouping="wrap:slots=100000")

@@ -21,7 +21,7 @@ from tests.spark.stream_cases import (
 
 import unskew.spark as us
 from unskew.events import Epoch
-from unskew.groupings.popularity import Popularity
+from unskew.groupings.popularity import CountedPopularity
 from unskew.groupings.wrap import Wrap
 from unskew.spark.balance import balance_stream
 
@@ -45,8 +45,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_popularity_spreads_the_keys_that_are_hot_now(spark: SparkSession, folder: Path) -> None:
-    grouping = Popularity(WORKERS, frequency=0.1)
+def test_counted_popularity_spreads_the_keys_that_are_hot_now(
+    spark: SparkSession, folder: Path
+) -> None:
+    grouping = CountedPopularity(WORKERS, frequency=0.1)
     placed = balance_stream(
         source(spark, folder), "user", WORKERS, plan_path=folder / "plans", grouping=grouping
     )
@@ -61,6 +63,7 @@ def test_popularity_spreads_the_keys_that_are_hot_now(spark: SparkSession, folde
     assert epochs[2].next_version == 2
     assert epochs[3].version == 2
     assert epochs[3].imbalance < 25
+    assert epochs[3].split_keys == 1, "the key that was hot before is hashed again"
     # About 400 keys, one of them on all four workers.
     assert epochs[0].replication == 1.0
     assert epochs[1].replication == pytest.approx(1 + 3 / 400, rel=1e-3)
@@ -70,7 +73,7 @@ def test_group_by_takes_learning_schemes_as_objects_too(spark: SparkSession, fol
     write_file(folder / "in", 0)
     write_file(folder / "in", 1)
     stream = source(spark, folder)
-    schemes = [Wrap(WORKERS, slots=256, decay=0.2), Popularity(WORKERS)]
+    schemes = [Wrap(WORKERS, slots=256, decay=0.2), CountedPopularity(WORKERS)]
     plain = rows_of(spark.read.schema(SCHEMA).parquet(str(folder / "in")).groupBy("user").count())
     for number, grouping in enumerate(schemes):
         plans = folder / f"plans-{number}"

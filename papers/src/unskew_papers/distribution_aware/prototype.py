@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from unskew import metrics
+from unskew.groupings.base import LearnedGrouping
 from unskew.hashing import Ids
 from unskew_papers import datasets
-from unskew_papers.checks import Above, All, AtLeast, Below
-from unskew_papers.claims import Claim, Reason, placed_exactly
+from unskew_papers.checks import Above, All, Below, Near, Within
+from unskew_papers.claims import TEXT, Claim, Reason, placed_exactly
 from unskew_papers.distribution_aware.mappings import trained, tuples_of
+from unskew_papers.engines.queues import identities_on_spark
 from unskew_papers.engines.spark_jobs import MODULO, count_keys_on_spark
 from unskew_papers.experiment import SPARK, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Curve, Drawing, Lines
@@ -20,6 +22,7 @@ from unskew_papers.rows import FIRST, Row, Rows, above, one_of, up_to
 _DKG = "distribution-aware:threshold=0.1,epsilon=0.05,buckets_per_worker=2"
 _SIMULATED = {"O-apx": "optimal", "Modulo": "modulo", "DKG": _DKG, "wrap": "wrap:slots=1024"}
 _ON_SPARK = {"Modulo": MODULO, "DKG": _DKG, "wrap": "wrap"}
+_ON_SPARK_PLANS = ("DKG", "wrap")
 _TWICE = (4, 5, 6, 8, 10)
 _FOUR = 4
 """Instances of Figure 11."""
@@ -55,11 +58,18 @@ def _run(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 def _simulated(k: int, learning: Ids, validation: Ids, seed: int) -> dict[str, float]:
-    """Return λ of every scheme."""
-    first, second = learning.astype(np.int64), validation.astype(np.int64)
+    """Return λ of every scheme; those that learn know keys by Spark's hashes."""
+    from unskew.spark.routing.schemes import grouping_for
+
+    raw = learning.astype(np.int64), validation.astype(np.int64)
+    hashed = identities_on_spark(learning), identities_on_spark(validation)
     found = {}
     for label, scheme in _SIMULATED.items():
-        workers = trained(scheme, k, first, second, seed).route_many(second)
+        grouping = grouping_for(scheme, k, seed=seed) if label in _ON_SPARK_PLANS else None
+        if isinstance(grouping, LearnedGrouping):
+            workers = grouping.learn(hashed[0]).build().route_many(hashed[1])
+        else:
+            workers = trained(scheme, k, *raw, seed).route_many(raw[1])
         found[label] = metrics.imbalance_percent(tuples_of(workers, k))
     return found
 
@@ -95,9 +105,18 @@ _MEASURED = Measurement(
     datasets.describe("DEBS") + "; work is waiting, so that all instances run on few cores",
     {"smoke": 60, "paper": 1250},
 )
-_OTHER_NAMES = Reason(
-    "Different data: how evenly Modulo spreads the cells depends on how they are numbered. Ours "
-    "are numbered at random, the paper's by row, column and grid, which meets even k badly."
+_TESTS = "papers/tests/test_reasons_distribution_aware.py"
+_OTHER_CELLS = Reason(
+    "The paper's trace cannot be had, and how uneven Modulo is depends on it. It is not the "
+    "numbering of cells: counted by grid, row and column Modulo is not twice as slow either.",
+    shown_by=f"{_TESTS}::test_numbering_cells_by_grid_row_and_column_makes_no_factor_of_two",
+)
+_COARSE = Reason(
+    "Two buckets per instance are pieces too large to be spread evenly over few instances. It is "
+    "no matter of learning, λ does not fall with more of it; with 20 buckets per instance and a "
+    "threshold of 0.02 DKG is within a point of O-apx.",
+    kind=TEXT,
+    shown_by=f"{_TESTS}::test_finer_buckets_bring_the_optimum_and_more_learning_does_not",
 )
 _AGAINST_MODULO = cell("throughput", scheme="DKG", where="Spark") / cell(
     "throughput", scheme="Modulo", where="Spark"
@@ -121,18 +140,12 @@ FIGURE_10 = Exhibit(
         Claim("near-optimal", "DKG sticks to O-apx for all k.", "equal curves",
               Below(5, _lambda("DKG", "Spark") - _lambda("O-apx", "simulation"),
                     each=["data", "k"], form="{:+.1f} points of λ"),
-              Reason("It does from 6 instances on. With fewer, two buckets an instance for four "
-                     "fifths of the tuples are pieces too large to be spread evenly, and they were "
-                     "learned from thousands of tuples, not from the paper's millions.")),
+              _COARSE),
         Claim("as-simulated", "Results of the engine closely match those of the simulation.",
               "equal curves",
-              Below(5, {name: abs(_lambda(name, "Spark") - _lambda(name, "simulation"))
+              Below(1, {name: abs(_lambda(name, "Spark") - _lambda(name, "simulation"))
                         for name in ("DKG", "Modulo")},
-                    each=["data", "k"], form="{:.1f} points of λ"),
-              Reason("They are equal from 6 instances on. With fewer it depends on the hash "
-                     "function which cells share one of the 4 to 10 buckets, and engine and "
-                     "simulation do not hash alike: a third hash gives λ = 10.1 % for 2 instances, "
-                     "where these two give 17.7 and 7.5.")),
+                    each=["data", "k"], form="{:.1f} points of λ")),
         Claim("optimum-leaves-zero",
               "With a hottest key of about a fifth O-apx is even up to 5 instances and cannot be "
               "from 6 on.",
@@ -169,14 +182,15 @@ FIGURE_11 = Exhibit(
               "With DKG all instances are used alike: the mean is close to the most that Modulo "
               "reaches.",
               "2 to 2.5 GHz on all four",
-              Above(0.85, _used("DKG", "busy_mean"), form="mean usage {:.0%} of the busiest")),
+              Within(0.85, 1, _used("DKG", "busy_mean"),
+                     form="mean usage {:.0%} of the busiest")),
         Claim("some-are-not",
               "With Modulo most instances are under-used and one has most of the load.",
-              "three of four near 0.5 GHz",
+              "three of four near 0.5 GHz, below a quarter of the fourth",
               All(Below(0.6, {"mean": _used("Modulo", "busy_mean")}, form="{:.0%}"),
                   Below(0.5, {"least": _used("Modulo", "busy_least")},
                         form="{:.0%} of the busiest")),
-              _OTHER_NAMES),
+              _OTHER_CELLS),
     ),
     [
         On(_MEASURED, data=f"{_MEASURED.data}; time at work instead of hertz, by instance instead "
@@ -193,15 +207,15 @@ FIGURE_12 = Exhibit(
     (
         placed_exactly(where="Spark"),
         Claim("twice", "DKG delivers twice the throughput of Modulo for k = 4, 5, 6, 8 and 10.",
-              "2 times",
-              AtLeast(1.8, _AGAINST_MODULO, each=["k"],
-                      where={"data": FIRST, "k": one_of(*_TWICE)}),
-              _OTHER_NAMES),
+              "2 times (here: ± 10 %)",
+              Near(2, _AGAINST_MODULO, share=0.1, each=["k"], beyond="above",
+                   where={"data": FIRST, "k": one_of(*_TWICE)}),
+              _OTHER_CELLS),
         # The clock may be off by a twentieth.
         Claim("never-slower", "DKG's throughput is at least Modulo's for every k.",
               "at or above Modulo",
               Above(0.95, _AGAINST_MODULO, each=["data", "k"], form="{:.2f}×"),
-              Reason("For k = 2 Modulo happens to be even.") + _OTHER_NAMES),
+              _OTHER_CELLS),
     ),
     [On(_MEASURED)],
 )  # fmt: skip

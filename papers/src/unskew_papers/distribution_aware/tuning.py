@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unskew_papers.checks import Above, All, AtLeast, AtMost, Below, Ordered
-from unskew_papers.claims import Claim, Reason
+from unskew_papers.claims import OURS, TEXT, Claim, Reason
 from unskew_papers.distribution_aware.mappings import (
     DATA,
     LEARN,
@@ -80,15 +80,17 @@ FIGURE_6 = Exhibit(
               All(Ordered({"the second brings": _ONE - _TWO, "all others": _TWO - _ALL_BUCKETS},
                           each=["alpha"], form="{:.1f}"),
                   Below(0.9, {"with a second": _TWO / _ONE}, each=["alpha"])),
-              Reason("For Zipf-3 the cut is a little less than the tenth that we call sharp: the "
+              Reason("For Zipf-3 the cut is a little less than the tenth that we call sharp. The "
                      "hottest key alone makes 66 of the 83 points, and no bucket can change that. "
-                     "It is still more than all further buckets bring.")),
+                     "It is still more than all further buckets bring.", kind=OURS,
+                     shown_by="unskew reproduce distribution-aware/fig6")),
         Claim("worst-hardly-changes", "The worst case is only slightly affected by μ.", "slightly",
               All(Above(0.75, _LEFT["worst"], each=["alpha"], form="to {:.0%}"),
                   Ordered({"worst": _LEFT["worst"], "mean": _LEFT["mean"]}, each=["alpha"])),
-              Reason("It holds for Zipf-3. For Zipf-1 no key is large, so that smaller pieces can "
-                     "always be spread more evenly: more buckets lower the worst case as much as "
-                     "the mean, from 32 to 5 % also over 700 mappings. Zipf-2 lies between.")),
+              Reason("It holds for Zipf-3 alone. For Zipf-1 no key is large, so that smaller "
+                     "pieces can always be spread more evenly: more buckets lower the worst case "
+                     "as much as the mean. Zipf-2 lies between.", kind=TEXT,
+                     shown_by="unskew reproduce distribution-aware/fig6 --size paper")),
     ),
     [
         On(_measured(
@@ -122,14 +124,12 @@ FIGURE_7 = Exhibit(
         Claim("drops-at-the-hottest-key",
               "Mean and worst case drop once Θ reaches the hottest key's share; lower thresholds "
               "do not improve much.",
-              "at 0.8, 0.6 and 0.1 for Zipf-3, Zipf-2 and Zipf-1",
+              "drops at 0.8, 0.6 and 0.1 for Zipf-3, Zipf-2 and Zipf-1",
               All(Above(0, {f"{name} falls by": fall for name, (fall, _) in _FALLS.items()},
                         form="{:.1f}"),
                   AtLeast(0, {f"{name} beyond 0.9 of its whole fall": fall - 0.9 * whole
                               for name, (fall, whole) in _FALLS.items()}, form="{:+.1f}")),
-              Reason("It holds for Zipf-3 and Zipf-2. For Zipf-1 thresholds of 0.05 and 0.01 make "
-                     "more keys heavy, which are then placed one by one, and that goes on "
-                     "helping.")),
+              ),
         Claim("mean-and-worst-meet",
               "From there on mean and worst case are very close for Zipf-2 and Zipf-3.",
               "very close",
@@ -137,7 +137,8 @@ FIGURE_7 = Exhibit(
                           / _dkg("mean", alpha=alpha, theta=share)
                           for name, (alpha, share) in _SKEWED.items()}, form="{:.2f}×"),
               Reason("The limit of 1.1 is ours. It holds for the worst of few mappings; that of "
-                     "10,000 is at 1.11 for Zipf-2.")),
+                     "10,000 is at 1.11 for Zipf-2.", kind=OURS,
+                     shown_by="unskew reproduce distribution-aware/fig7 --size paper")),
         Claim("equals-the-optimum",
               "With Θ = 0.8 for Zipf-3 and 0.6 for Zipf-2 the mean is O-apx's.", "equal",
               Below(0.1, {name: _dkg("mean", alpha=alpha, theta=share)
@@ -150,7 +151,7 @@ FIGURE_7 = Exhibit(
             {
                 size: {
                     "mappings": mappings, "k": 2, "buckets": [1],
-                    "thresholds": [0.01, 0.05, *_TENTHS],
+                    "thresholds": _TENTHS,
                 }
                 for size, mappings in (("smoke", 100), ("paper", 10_000))
             },
@@ -209,7 +210,8 @@ FIGURE_8 = Exhibit(
               Below(0.1, {name: _left_to_gain(*law) for name, law in _SKEWED.items()},
                     form="{:.1%} left"),
               Reason("The limit of 10 % is ours. For Zipf-2 lower thresholds go on helping a "
-                     "little: more keys are heavy then, and are placed one by one.")),
+                     "little: more keys are heavy then, and are placed one by one.", kind=OURS,
+                     shown_by="unskew reproduce distribution-aware/fig8 --size paper")),
     ),
     [
         On(_measured(

@@ -3,7 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unskew_papers.checks import Above, All, AtLeast, AtMost, Below, Falls, Ordered, Within
+from unskew_papers.checks import (
+    Above,
+    All,
+    AtMost,
+    Below,
+    Falls,
+    Near,
+    Ordered,
+    Rises,
+    Within,
+)
 from unskew_papers.claims import Claim, Reason, placed_exactly
 from unskew_papers.datasets import keys_of
 from unskew_papers.dynamic_key.methods import (
@@ -11,11 +21,10 @@ from unskew_papers.dynamic_key.methods import (
     METHODS,
     METRICS,
     QUEUES,
-    SOURCES,
     WAITING,
     WORKERS,
     against,
-    queue_row,
+    free_seconds,
     run_in_queues,
     spark_row,
     stream_of,
@@ -36,12 +45,22 @@ from unskew_papers.figures import Chart, Curve, Drawing, Figure, Lines, Panel
 from unskew_papers.quantities import cell, largest, smallest
 from unskew_papers.rows import GIVEN, Row, Rows, above, at_least, below, one_of
 
-_LEVEL = 0.1
-"""The paper calls DKG and PKG level without a limit, and names 7 and 8 % at 30 % skew."""
+_ROWS = 10_000_000
+_CLOSE = 0.2
+_POINTS = 0.05
+"""How far gains may be from the published, as a share of it, and where it is a few percent."""
+
+
+_ROOM_DECIDES = Reason(
+    "The gain at 30 % depends on how many rows wait before all stand still. With 1,024 it is 2 %, "
+    "with 10,240 it is 11 to 16 %; the paper does not say it, and Storm has several buffers.",
+    shown_by="papers/tests/test_reasons_dynamic_key.py::"
+    "test_at_30_percent_the_gain_depends_on_the_room",
+)
 
 
 def _sets(_: Parameters) -> list[Mapping[str, Any]]:
-    """Return the streams by skew, and the one that is skewed in its second half only."""
+    """Return the streams by skew, and the one that is skewed in its first half only."""
     return [
         *({"data": f"country-skew-r{skew}", "skew": skew} for skew in SKEWS),
         {"data": HALF, "skew": None},
@@ -54,9 +73,9 @@ def _run_on_spark(unit: Unit, seed: int) -> Sequence[Row]:
     row_seconds = Calibration.of(unit["calibration"]).row_with(unit["milliseconds"]) / 1000
     rows = []
     for name in METHODS:
-        simulated = queue_row(name, WORKERS, SOURCES, stream, seed, row_seconds=row_seconds)
+        simulated = free_seconds(name, stream, seed, row_seconds=row_seconds)
         measured = spark_row(keys_of(stream), WORKERS, name, unit, seed)
-        rows.append({"skew": unit["skew"], **measured, "simulated_seconds": simulated["latency"]})
+        rows.append({"skew": unit["skew"], **measured, "simulated_seconds": simulated})
     return rows
 
 
@@ -64,9 +83,12 @@ _QUEUES = Measurement(
     CALIBRATED,
     Grid({"set": _sets}),
     run_in_queues,
-    {"smoke": {"rows": 200_000}, "paper": {"rows": 10_000_000}},
+    {
+        size: {"rows": rows, "paper_rows": _ROWS}
+        for size, rows in {"smoke": 300_000, "paper": _ROWS}.items()
+    },
     COUNTRIES + QUEUES,
-    {"smoke": 8, "paper": 21},
+    {"smoke": 15, "paper": 200},
 )
 _SPARK = Measurement(
     SPARK,
@@ -110,6 +132,19 @@ def _metrics(titles: Mapping[str, str], *beside: Lines) -> Drawing:
         for metric, title in titles.items()
     ]  # fmt: skip
     return Drawing(*charts, columns=2, where={"skew": GIVEN})
+
+
+def _gains(throughput: float, time: float, at_skew: Any, share: float, off: float) -> All:
+    """Ask for DKG's largest gains on PKG; larger ones are an overshoot."""
+    where = {"skew": at_skew}
+    more = {"throughput": largest(against("throughput", "PKG"), ["skew"]) - 1}
+    less = {"time": smallest(against("latency", "PKG"), ["skew"]) - 1}
+    return All(
+        Near({"throughput": throughput}, more, share=share, off=off, where=where, form="{:+.1%}",
+             beyond="above"),
+        Near({"time": time}, less, share=share, off=off, where=where, form="{:+.1%}",
+             beyond="below"),
+    )  # fmt: skip
 
 
 FIGURE_10 = Exhibit(
@@ -162,25 +197,24 @@ FIGURE_11 = Exhibit(
     "Time, σ, DistCost and throughput as the skewness grows (simulated queues)",
     _metrics(METRICS),
     (
-        Claim("level-under-30", "Under 30 % DKG and PKG are level.", "level (here: within 10 %)",
-              Within(-_LEVEL, _LEVEL, against("throughput", "PKG") - 1, each=["skew"],
-                     where={"skew": below(30)}, form="{:+.1%}"),
-              Reason("At 20 % PKG is a little more than 10 % ahead, as the paper has it without a "
-                     "figure: DKG's candidates are neighbours, so that what does not fit on the "
-                     "hot key's workers moves on to the next ones only.")),
-        Claim("gain-at-30", "At 30 % DKG has up to 8 % more throughput than PKG.", "up to +8 %",
-              Within(0, 0.08, against("throughput", "PKG") - 1, where={"skew": 30},
-                     form="{:+.1%}"),
-              Reason("The gain is larger: PKG leaves 15 % on two of ten workers each, and DKG lets "
-                     "the key have a third.")),
+        Claim("pkg-ahead-under-30", "Under 30 % PKG has a higher throughput than DKG.",
+              "PKG higher",
+              Below(0, against("throughput", "PKG") - 1, each=["skew"], where={"skew": below(30)},
+                    form="DKG {:+.1%}")),
+        Claim("gain-at-30",
+              "At 30 % DKG has up to 8 % more throughput than PKG and takes up to 7 % less time.",
+              "+8 %, −7 %",
+              _gains(0.08, -0.07, 30, share=0.0, off=_POINTS),
+              _ROOM_DECIDES),
         _BETTER_ABOVE_30,
         Claim("gain-above-80",
               "Above 80 % DKG has up to 93 % more throughput than PKG and takes 48 % less time.",
               "+93 %, −48 %",
-              All(AtLeast(0.93, {"throughput": largest(against("throughput", "PKG"), ["skew"]) - 1},
-                          where={"skew": above(80)}, form="{:+.0%}"),
-                  AtMost(-0.48, {"time": smallest(against("latency", "PKG"), ["skew"]) - 1},
-                         where={"skew": above(80)}, form="{:+.0%}"))),
+              _gains(0.93, -0.48, above(80), share=_CLOSE, off=0.0)),
+        Claim("times-rise", "The times of key grouping and PKG keep rising with the skewness.",
+              "rising from 10 % on",
+              Rises("latency", "skew", each=["method"],
+                    where={"skew": at_least(10), "method": one_of("KG", "PKG")}, form="{:,.0f}")),
         Claim("peak-at-100", "DKG's DistCost has a peak where all rows have one key.",
               "highest at 100 %",
               Ordered({"at 100 %": cell("dist_cost", skew=100),

@@ -51,8 +51,6 @@ class Calibration:
     Examples
     --------
     >>> costs = Calibration("an example", epoch=100, worker=10, row=0.01, merge=0.02, wait=0.5)
-    >>> costs.merge_in_rows(work=0.0), round(costs.merge_in_rows(work=0.99), 3)
-    (2.0, 0.02)
     >>> costs.batch(rows_of_busiest=1000, work=1.0, workers=4, merges=50, rows_per_wait=500)
     1152.0
     """
@@ -76,10 +74,6 @@ class Calibration:
     def row_with(self, work: float) -> float:
         """Return how long a worker takes for a row that it is given ``work`` for."""
         return work + self.row
-
-    def merge_in_rows(self, work: float) -> float:
-        """Return what a merge costs in rows of ``work`` each."""
-        return self.merge / self.row_with(work)
 
     def busy(self, rows: int, work: float, rows_per_wait: int) -> float:
         """Return how long a worker waits for its rows, some of them at a time."""

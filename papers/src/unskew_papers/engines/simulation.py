@@ -38,7 +38,7 @@ def loads_of(
     (2500, 2500, 2500, 2500)
     """
     grouping = make_grouping(scheme, workers, seed=seed)
-    epoch = _epoch(grouping, stream) if learn is None else None
+    epoch = epoch_of(grouping, stream) if learn is None else None
     return simulate(grouping, stream, sources=sources, feed=feed, learn=learn, epoch=epoch)
 
 
@@ -59,10 +59,11 @@ def queue_of(
     [1000.0, 200.8]
     """
     grouping = make_grouping(scheme, workers, seed=seed)
-    return simulate_queue(grouping, stream, epoch=_epoch(grouping, stream), **options)
+    return simulate_queue(grouping, stream, epoch=epoch_of(grouping, stream), **options)
 
 
-def _epoch(grouping: Grouping, stream: Stream) -> int | None:
+def epoch_of(grouping: Grouping, stream: Stream) -> int | None:
+    """Return after how many rows a scheme that learns makes its next plan; None for all others."""
     if not isinstance(grouping, LearnedGrouping):
         return None
     return max(1, (stream.rows or _EPOCHS * 10_000) // _EPOCHS)

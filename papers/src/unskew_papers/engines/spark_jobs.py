@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SLOTS = 16
-"""Workers that can wait at the same time."""
+"""Workers that wait at the same time, where a figure does not ask for more."""
+MOST_WORKERS = 128
+"""Most workers that can wait at the same time: task slots of the session, some 40 MB each."""
 MODULO = "modulo"
 """Whole numbers by their remainder, which Spark is given as an expression."""
 SOURCES = 8
@@ -73,13 +75,14 @@ def local_spark() -> "SparkSession":
     from unskew.spark.session import session
 
     found = session(
-        master=f"local[{SLOTS}]",
+        master=f"local[{MOST_WORKERS}]",
         app_name="unskew reproduce",
         spark__sql__execution__arrow__maxRecordsPerBatch=ROWS_PER_WAIT,
         spark__default__parallelism=SOURCES,
         spark__sql__shuffle__partitions=4,
         spark__sql__adaptive__enabled=False,
         spark__python__worker__reuse=True,
+        spark__python__daemon__module="unskew_papers.engines.python_daemon",
     )
     found.sparkContext.setLogLevel("ERROR")
     return found
@@ -102,7 +105,7 @@ def count_keys_on_spark(
     keys
         The key of every row.
     workers
-        Number of workers, no more than `SLOTS`.
+        Number of workers, no more than `MOST_WORKERS`.
     scheme
         How rows are placed; `MODULO` or a spec that `unskew.spark.balance` takes.
     milliseconds

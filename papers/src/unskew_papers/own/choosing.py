@@ -8,7 +8,7 @@ from unskew.advisor.profiling import profile_stream
 from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.simulator.loads import count_rows, simulate
 from unskew_papers.checks import AtMost
-from unskew_papers.claims import Claim, Reason
+from unskew_papers.claims import OURS, Claim, Reason
 from unskew_papers.engines.simulation import loads_of
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
@@ -153,15 +153,20 @@ _WORDS = {
     "time": "the time of a job, 1 + λ,",
     "imbalance": f"λ, where it is at least {FLOOR_PERCENT:g} %,",
 }
-_COINS = Reason("Popularity's coin flips decide how even it is.")
+_SHOWN = "unskew reproduce own/diagnose --size paper"
+_COINS = Reason("Popularity's coin flips decide how even it is.", kind=OURS, shown_by=_SHOWN)
 _CHANCE = Reason(
-    "A sample of n rows knows the share of a worker to about √(W / n), and λ is the largest of W "
-    "such errors beside what it is to tell. A plan that was learned before a stream turned is as "
-    "uneven as its luck: on which worker the next hot keys meet."
+    "A sample of n rows knows the share of a worker only to about √(W / n). λ is the largest of W "
+    "such errors beside what it is to tell; and a plan that was learned before a stream turned is "
+    "as uneven as its luck: on which worker the next hot keys meet.",
+    kind=OURS,
+    shown_by=_SHOWN,
 )
 _MISSED = Reason(
-    "Of what a sample has not seen only means are known: rare keys (Zipf 2.0), bursts (households) "
-    "and when hot keys change."
+    "Of what a sample has not seen only means are known. That is so of rare keys (Zipf 2.0), of "
+    "bursts (households) and of when hot keys change.",
+    kind=OURS,
+    shown_by=_SHOWN,
 )
 
 

@@ -8,6 +8,8 @@ SOURCES = 5
 KEYS = 100_000
 PHASES = 10
 """How many sets of hot keys a drifting stream has, one after the other."""
+BURST = 1_000
+"""Rows for which a set of hot keys lasts in a stream of bursts."""
 _UNSEEN = 2000
 """Added to the seed: `wrap` and `auto` were developed on streams with small ones."""
 
@@ -37,6 +39,8 @@ def stream_of(name: str, rows: int, seed: int) -> Stream:
         return zipf(KEYS, float(number), rows, seed=seed)
     if kind == "drift":
         return drift(KEYS, float(number), max(1, rows // PHASES), rows, seed=seed)
+    if kind == "burst":
+        return drift(KEYS, float(number), BURST, rows, seed=seed)
     if kind == "countries-half":
         return countries_half(float(number), rows, seed=seed)
     return datasets.load(name, rows, KEYS, seed)

@@ -8,7 +8,7 @@ from unskew.groupings.registry import GROUPINGS, make_grouping
 from unskew.simulator.loads import count_rows, simulate
 from unskew.streams.base import Stream
 from unskew_papers.checks import Above, AtLeast, AtMost, Ordered
-from unskew_papers.claims import Claim, Reason
+from unskew_papers.claims import OURS, Claim, Reason
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Parameters, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.own.workloads import (
@@ -156,13 +156,29 @@ def _fewest_places(plans: int) -> Ordered:
 
 _FEW_SAYS = f"λ is at most {_FEW_LIMIT:g} % up to W = {_FEW}"
 _MANY_SAYS = f"λ is at most {_MANY_LIMIT:g} % up to W = {_MANY}"
-_LIGHT_KEYS = Reason(
-    "Zipf 0.1 to 0.5: where no key is heavy there is little that could flow from worker to worker, "
-    "and what each gets has to be known from the rows that were learned from. n rows know a "
-    "worker's load to about √(W / n), which is 0.7 % for W = 100 and a fifth of 10 million, 1.6 % "
-    "for W = 500, and the fullest worker counts. With as many rows to learn from as are measured, "
-    "or with plans that follow the stream, it is within or next to the limits, as the other "
-    "readings show."
+_TESTS = "papers/tests/test_reasons_own.py"
+_CHANCE = Reason(
+    "Where no key is heavy (Zipf 0.1 to 0.5), λ is what rows have by chance. Little can flow from "
+    "worker to worker there, so what each gets has to be known from the rows that were learned "
+    "from; n rows know a worker's load to about √(W / n), which is 0.7 % for W = 100 and a fifth "
+    "of 10 million, 1.6 % for W = 500, and the fullest worker counts. With W = 1000 the 8,000 "
+    "rows that a worker then has add 1.1 % of their own, too much for Zipf 1.2 and 1.4 as well.",
+    kind=OURS,
+    shown_by=f"{_TESTS}::test_without_heavy_keys_wrap_is_as_uneven_as_its_sample",
+)
+_PERFECT_OTHERS = Reason(
+    "The best of the others has λ = 0, shuffle to begin with. For 500 and 1,000 workers this asks "
+    "for more than the limit of 3 % does.",
+    kind=OURS,
+    shown_by=f"{_TESTS}::test_without_heavy_keys_wrap_is_as_uneven_as_its_sample",
+)
+_FEW_KEYS = Reason(
+    "With few keys and many workers W − 1 extra pieces are many. LN2 has 1,000 keys, Zipf 2.0 "
+    "4,000 and LN1 15,000. Partial-key and dynamic-key have fewer there because they are out of "
+    "balance: of two workers that differ by much every row goes to the same one, so that few keys "
+    "are cut.",
+    kind=OURS,
+    shown_by=f"{_TESTS}::test_whoever_has_fewer_pieces_than_wrap_is_out_of_balance",
 )
 _FOLLOWING = f"planned again {_PLANS} times while the rows are measured"
 _AS_MANY = "learned from as many rows as are then measured"
@@ -170,17 +186,15 @@ _BELOW_1, _BELOW_3 = f"λ ≤ {_FEW_LIMIT:g} %", f"λ ≤ {_MANY_LIMIT:g} %"
 
 _EVEN_CLAIMS = (
     Claim("one-percent", f"{_FEW_SAYS}, on every stream, the worst of three draws (our own).",
-          _BELOW_1, _even(_FEW_LIMIT, _few), _LIGHT_KEYS),
+          _BELOW_1, _even(_FEW_LIMIT, _few), _CHANCE),
     Claim("three-percent",
           f"{_MANY_SAYS}, where a worker may expect {_ENOUGH:,} of the measured rows (our own).",
-          _BELOW_3, _even(_MANY_LIMIT, _many), _LIGHT_KEYS),
+          _BELOW_3, _even(_MANY_LIMIT, _many), _CHANCE),
     Claim("three-percent-of-all",
           f"{_MANY_SAYS}, where a worker may expect {_ENOUGH:,} of all rows, those that are "
           "learned from among them (our own).",
           _BELOW_3, _even(_MANY_LIMIT, _many_of_all),
-          _LIGHT_KEYS + Reason(
-              "With W = 1000 a worker has 8,000 measured rows, whose own chance of 1.1 % is too "
-              "much for Zipf 1.2 and 1.4, too.")),
+          _CHANCE),
     Claim("memory", "Workers hold at most W − 1 keys more than there are (our own).",
           "memory ≤ distinct keys + W − 1",
           AtMost(cell("workers") - 1, cell("memory") - cell("keys"),
@@ -192,34 +206,22 @@ _EVEN_CLAIMS = (
           AtMost(_POINTS, largest("imbalance", scheme=_WRAP)
                  - smallest("imbalance", scheme=other_than(_WRAP)),
                  each=_SETTING, where={"learn": _LEARNED, "plans": 0}, form="{:.3g} points"),
-          _LIGHT_KEYS + Reason(
-              "The best of the others has λ = 0, shuffle to begin with, so that for 500 and 1,000 "
-              "workers this asks for more than the limit of 3 % does.")),
+          _CHANCE + _PERFECT_OTHERS),
     Claim("replication",
           "Its replication is strictly below that of every scheme that splits keys (our own).",
           "below each, on the same rows", _fewest_places(0),
-          Reason("Few keys (LN2 has 1,000, Zipf 2.0 4,000, LN1 15,000) and many workers, where "
-                 "W − 1 extra pieces are many. Partial-key and dynamic-key have fewer there "
-                 "because they are out of balance: of two workers that differ by much every row "
-                 "goes to the same one, so that few keys are cut. Their λ is more than a hundred "
-                 "times that of wrap.")),
+          _FEW_KEYS),
     Claim("one-percent-as-many", f"{_FEW_SAYS}, {_AS_MANY} (our own, a finer reading).", _BELOW_1,
           _even(_FEW_LIMIT, _few, learn=_LEARNED_AS_MANY),
-          Reason("Zipf 0.1: 100,000 rows per worker have 0.3 % of chance, and so have those that "
-                 "were learned from. Where little can flow, the fullest of 100 is over two such "
-                 "deviations above the mean.")),
+          _CHANCE),
     Claim("three-percent-as-many",
           f"{_MANY_SAYS} where a worker may expect {_ENOUGH:,}, {_AS_MANY} (our own, a finer "
           "reading).",
           _BELOW_3, _even(_MANY_LIMIT, _many, learn=_LEARNED_AS_MANY),
-          Reason("A worker with 10,000 rows has 1 % of chance by these rows and as much by those "
-                 "that were learned from. Where no key is heavy little can flow, and the fullest "
-                 "of many workers is three such deviations above the mean.")),
+          _CHANCE),
     Claim("one-percent-following", f"{_FEW_SAYS}, {_FOLLOWING} (our own).", _BELOW_1,
           _even(_FEW_LIMIT, _few, plans=_PLANS),
-          Reason("Zipf 0.1 and 0.3: what rows have by chance nobody can foresee. That is 0.9 % of "
-                 "the 12,800 that each of 50 workers has of 640,000, 0.35 % of the 80,000 that "
-                 "each of 100 has of 8 million, and the fullest counts.")),
+          _CHANCE),
     Claim("three-percent-following",
           f"{_MANY_SAYS} where a worker may expect {_ENOUGH:,}, {_FOLLOWING} (our own).", _BELOW_3,
           _even(_MANY_LIMIT, _many, plans=_PLANS)),
@@ -227,8 +229,9 @@ _EVEN_CLAIMS = (
           "Its replication, all places that a key has had under any plan, is strictly below that "
           f"of every scheme that splits keys, {_FOLLOWING} (our own).",
           "below each, on the same rows", _fewest_places(_PLANS),
-          Reason("Popularity splits hardly any key where none is popular, and is as uneven there "
-                 "as plain hashing.")),
+          Reason("Popularity splits hardly any key where none is popular. It is as uneven there "
+                 "as plain hashing.", kind=OURS,
+                 shown_by=f"{_TESTS}::test_whoever_has_fewer_pieces_than_wrap_is_out_of_balance")),
 )  # fmt: skip
 
 
@@ -343,10 +346,11 @@ WRAP_DRIFT = Exhibit(
               "The average imbalance, learning included, is at most half of partial-key's and of "
               "popularity's, on every stream and W (our own).",
               "at most 0.5 times the better of the two", _at_most_half(0.0),
-              Reason("Few workers or little skew: partial-key is within some rows of perfect "
-                     "there, and whoever has to learn first cannot be at half of that. Households "
-                     "and stores: a purchase is many rows of one of them, so that the last rows "
-                     "say little of the next.")),
+              Reason("Whoever has to learn first cannot be at half of next to nothing. With few "
+                     "workers or little skew partial-key is within some rows of perfect; and of "
+                     "households and stores the last rows say little of the next, as a purchase is "
+                     "many rows of one of them.", kind=OURS,
+                     shown_by="unskew reproduce own/wrap-drift")),
         Claim("half-where-uneven",
               f"The same where partial-key's is above {_UNEVEN:g} of the load (our own, a weaker "
               "one).",

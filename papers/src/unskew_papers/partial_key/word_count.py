@@ -13,33 +13,33 @@ from unskew.streams.base import Batch
 from unskew_papers import datasets
 from unskew_papers.engines.calibration import Calibration
 from unskew_papers.engines.queues import serve
+from unskew_papers.engines.simulation import loads_of
 from unskew_papers.engines.spark_jobs import count_keys_on_spark
 from unskew_papers.engines.spark_streams import count_stream_on_spark
-from unskew_papers.experiment import CALIBRATED, SPARK, Grid, Measurement, Unit
+from unskew_papers.experiment import CALIBRATED, SIMULATION, SPARK, Grid, Measurement, Unit
 from unskew_papers.rows import Row
 
 SCHEMES = {"PKG": ("partial-key", 8), "SG": ("shuffle", 8), "KG": ("key", 10), "wrap": ("wrap", 8)}
 """Ten processes each: all of them workers, or eight and two that aggregate."""
 _WORKERS = {name: workers for name, (_, workers) in SCHEMES.items()}
-_IN_FLIGHT = 88
+IN_FLIGHT = 88
 """PKG's 11.01 ms at 1 ms of work on 8 workers, by Little's law."""
-_TRANSIT_MILLISECONDS = 3.71
+TRANSIT_MILLISECONDS = 3.71
 """PKG's 3.81 ms at 0.1 ms of work, where hardly a message waits."""
 
 
 def _run_in_queues(unit: Unit, seed: int) -> Sequence[Row]:
     """Place every row, then serve them with each work and aggregation period."""
-    placed, places, workers = _placed(unit, seed)
+    scheme, workers = SCHEMES[unit["scheme"]][0], unit["workers"][unit["scheme"]]
+    by_worker = placed(unit["data"], unit["rows"], unit["keys"], scheme, workers, seed=seed)
     costs = Calibration.of(unit["calibration"])
     rows = []
     for delay, period in unit["settings"]:
         served = serve(
-            placed,
-            places,
-            workers,
+            *by_worker,
             milliseconds=costs.row_with(delay),
-            in_flight=_IN_FLIGHT,
-            transit_milliseconds=_TRANSIT_MILLISECONDS,
+            in_flight=IN_FLIGHT,
+            transit_milliseconds=TRANSIT_MILLISECONDS,
             period=np.inf if period is None or unit["scheme"] == "KG" else period,
             counter_milliseconds=costs.merge,
         )
@@ -57,15 +57,16 @@ def _run_in_queues(unit: Unit, seed: int) -> Sequence[Row]:
     return rows
 
 
-def _placed(unit: Unit, seed: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+def placed(
+    data: str, rows: int, keys: int, scheme: str, workers: int, *, seed: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
     """Return worker and number of the key of every row, and how many workers there are."""
-    keys = datasets.keys_of(datasets.load(unit["data"], unit["rows"], unit["keys"], seed))
-    scheme, workers = SCHEMES[unit["scheme"]][0], unit["workers"][unit["scheme"]]
+    ids = datasets.keys_of(datasets.load(data, rows, keys, seed))
     grouping = make_grouping(scheme, workers, seed=seed)
     if isinstance(grouping, LearnedGrouping):
-        grouping.learn(keys[: keys.size // 10]).build()
-    placed = Sources(grouping, 8).route(Batch(keys, None))
-    return placed, np.unique(keys, return_inverse=True)[1].astype(np.int64), workers
+        grouping.learn(ids[: ids.size // 10]).build()
+    by_worker = Sources(grouping, 8).route(Batch(ids, None))
+    return by_worker, np.unique(ids, return_inverse=True)[1].astype(np.int64), workers
 
 
 def _run_jobs(unit: Unit, seed: int) -> Sequence[Row]:
@@ -90,6 +91,19 @@ def _run_jobs(unit: Unit, seed: int) -> Sequence[Row]:
             }
         )
     return rows
+
+
+def _run_counters(unit: Unit, seed: int) -> Sequence[Row]:
+    """Count the keys that all workers together hold after a day."""
+    stream = datasets.load("WP~", unit["rows"], unit["keys"], seed)
+    return [
+        {
+            "scheme": name,
+            "workers": workers,
+            "counters": loads_of(scheme, workers, stream, seed=seed, sources=8).memory,
+        }
+        for name, (scheme, workers) in SCHEMES.items()
+    ]
 
 
 def _run_streams(unit: Unit, seed: int) -> Sequence[Row]:
@@ -122,7 +136,7 @@ def _run_streams(unit: Unit, seed: int) -> Sequence[Row]:
 
 
 _QUEUE_DATA = (
-    f"; a closed loop of queues, {_IN_FLIGHT} rows in flight, each {_TRANSIT_MILLISECONDS} ms "
+    f"; a closed loop of queues, {IN_FLIGHT} rows in flight, each {TRANSIT_MILLISECONDS} ms "
     "under way besides its work, which gives PKG's published latency at 0.1 and 1 ms; what a row "
     "costs beyond its work, and handing over a counter, as measured on Spark"
 )
@@ -185,6 +199,17 @@ def in_micro_batches(symbol: str, milliseconds: float, key_workers: int) -> Meas
     )  # fmt: skip
 
 
+COUNTERS = Measurement(
+    SIMULATION,
+    Grid(),
+    _run_counters,
+    {
+        "smoke": {"rows": 300_000, "keys": 40_000},
+        "paper": {"rows": 22_000_000, "keys": 2_900_000},
+    },
+    "WP (visits of Wikipedia pages) is replaced by WP~, Zipf with p1 = 9.32%",
+    {"smoke": 2, "paper": 30},
+)
 JOBS = Measurement(
     SPARK,
     Grid(

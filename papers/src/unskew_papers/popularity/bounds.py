@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from unskew.groupings.wrap import Wrap
 from unskew.sketches.coin_synopsis import flip_many
 from unskew_papers.checks import All, AtLeast, AtMost, Check, Falls, Rises
-from unskew_papers.claims import Claim, Reason
+from unskew_papers.claims import TEXT, Claim, Reason
 from unskew_papers.experiment import SIMULATION, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
 from unskew_papers.quantities import Computed, cell, largest, where_smallest
@@ -17,7 +17,8 @@ from unskew_papers.rows import Row, Rows
 
 _RECALL = {4: 90.85, 5: 95.96, 6: 98.26, 7: 99.27, 8: 99.70}
 _FALSE = {3: 11.84, 4: 6.07, 5: 3.08, 6: 1.55, 7: 0.78}
-_BITS = 7
+_BITS, _FALSE_BITS = 7, 12
+"""r of Table 1, and of Table 2, where 2⁷ keys have to come more than once to be taken for hot."""
 _ROUNDED = 0.01
 _FLIPS = "coin flips; wrap counts the rows of its sample instead and has no counterpart here"
 
@@ -61,8 +62,8 @@ def _run_recall(unit: Unit, seed: int) -> Sequence[Row]:
 def _run_false(unit: Unit, seed: int) -> Sequence[Row]:
     """Of M keys with N₁ rows each, M·N₁ = 2^r, see how often any is called hot."""
     ratio, trials = unit["log_ratio"], unit["trials"]
-    n_keys, rows = 2**ratio, 2 ** max(0, _BITS - ratio)
-    flips = flip_many(n_keys * rows * trials, threshold_bits=_BITS, seed=seed + ratio)
+    n_keys, rows = 2**ratio, 2 ** (_FALSE_BITS - ratio)
+    flips = flip_many(n_keys * rows * trials, threshold_bits=_FALSE_BITS, seed=seed + ratio)
     bits = flips.reshape(trials * n_keys, rows)
     found = {
         name: float(100 * rule(bits).reshape(trials, n_keys).any(axis=1).mean())
@@ -73,7 +74,7 @@ def _run_false(unit: Unit, seed: int) -> Sequence[Row]:
             "ratio": ratio,
             "trials": trials,
             "published_percent": _FALSE[ratio],
-            "bound_percent": 100 * (1 - (1 - (rows / 2**_BITS) ** 2) ** n_keys),
+            "bound_percent": 100 * (1 - (1 - (rows / 2**_FALSE_BITS) ** 2) ** n_keys),
             **{f"{name}_percent": share for name, share in found.items()},
         }
     ]
@@ -113,13 +114,17 @@ TABLE_1 = Exhibit(
     "Recall of keys that come (N₀ − 1)/2^r = 4 … 8 times",
     _draw("(N₀ − 1)/2^r", "recall in %"),
     (
-        Claim("formula", "Theorem 1 gives these bounds.", "90.85 … 99.70 %", _FORMULA),
+        Claim("formula", "Theorem 1 gives these bounds.", "90.85 … 99.70 % (here: ± 0.01)",
+              _FORMULA),
         Claim("two-results", "A key of so many rows has two results above r at least so often.",
-              "90.85, 95.96, 98.26, 99.27, 99.70 %", _at_least("two_results_percent")),
+              "at least 90.85, 95.96, 98.26, 99.27, 99.70 %", _at_least("two_results_percent")),
         Claim("bit-vector", "The synopsis finds such a key at least so often.",
-              "90.85, 95.96, 98.26, 99.27, 99.70 %", _at_least("vector_percent"),
+              "at least 90.85, 95.96, 98.26, 99.27, 99.70 %", _at_least("vector_percent"),
               Reason("The vector needs two results that differ: two equal ones set the same bit. "
-                     "The theorem counts both, so it bounds more than the synopsis does.")),
+                     "The theorem counts both, so it bounds more than the synopsis does.",
+                     kind=TEXT,
+                     shown_by="papers/tests/test_reasons_popularity.py::"
+                     "test_a_vector_needs_two_unlike_results")),
     ),
     [
         On(Measurement(
@@ -134,17 +139,18 @@ TABLE_2 = Exhibit(
     "False positives among 2^r/N₁ = 2³ … 2⁷ rare keys",
     _draw("log₂(2^r/N₁)", "false positives in %"),
     (
-        Claim("formula", "Theorem 2 gives these bounds.", "11.84 … 0.78 %", _FORMULA),
+        Claim("formula", "Theorem 2 gives these bounds.", "11.84 … 0.78 % (here: ± 0.01)",
+              _FORMULA),
         Claim("two-results", "Any rare key has two results above r at most so often.",
-              "11.84, 6.07, 3.08, 1.55, 0.78 %", _at_most("two_results_percent")),
+              "at most 11.84, 6.07, 3.08, 1.55, 0.78 %", _at_most("two_results_percent")),
         Claim("bit-vector", "The synopsis takes any rare key for hot at most so often.",
-              "11.84, 6.07, 3.08, 1.55, 0.78 %", _at_most("vector_percent")),
+              "at most 11.84, 6.07, 3.08, 1.55, 0.78 %", _at_most("vector_percent")),
     ),
     [
         On(Measurement(
             SIMULATION, Grid({"log_ratio": list(_FALSE)}), _run_false,
-            {"smoke": {"trials": 8_000}, "paper": {"trials": 200_000}}, _FLIPS,
-            {"smoke": 1, "paper": 5},
+            {"smoke": {"trials": 2_000}, "paper": {"trials": 20_000}}, _FLIPS,
+            {"smoke": 2, "paper": 20},
         ))
     ],
 )  # fmt: skip
@@ -155,9 +161,12 @@ _NEAR = 0.1
 """What counts as near: a tenth of the axis."""
 _WORKERS = 10
 _AT_THE_MEAN = Reason(
-    "With both parts normalised the cost is smallest where the threshold is the mean frequency, "
-    "1/1,000, whatever the law: a key above it adds more rows than a key's share of memory. The "
-    "crossing lies somewhat higher for these two laws, and costs little more."
+    "With both parts normalised the cost is smallest at the mean frequency, whatever the law. A "
+    "key above 1/1,000 adds more rows than a key's share of memory. The crossing lies somewhat "
+    "higher for these two laws, and costs little more.",
+    kind=TEXT,
+    shown_by="papers/tests/test_reasons_popularity.py::"
+    "test_the_cost_is_smallest_at_the_mean_frequency",
 )
 
 

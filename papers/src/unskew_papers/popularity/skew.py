@@ -6,10 +6,10 @@ from unskew.streams import zipf
 from unskew_papers.checks import AtLeast, AtMost
 from unskew_papers.claims import Claim, placed_exactly
 from unskew_papers.datasets import keys_of
-from unskew_papers.engines.spark_jobs import SLOTS, count_keys_on_spark
-from unskew_papers.experiment import CALIBRATED, SPARK, Exhibit, Grid, Measurement, On, Unit
+from unskew_papers.engines.spark_jobs import count_keys_on_spark
+from unskew_papers.experiment import QUEUEING, SPARK, Exhibit, Grid, Measurement, On, Unit
 from unskew_papers.figures import Chart, Drawing, Lines
-from unskew_papers.popularity.stage import CALIBRATED_TEXT, SCHEMES_ON_SPARK, THROUGHPUT
+from unskew_papers.popularity.stage import MODEL, SCHEMES_ON_SPARK, THROUGHPUT
 from unskew_papers.popularity.workers import ZF, run_zipf_in_queues
 from unskew_papers.quantities import cell, smallest
 from unskew_papers.rows import SMALLEST, Row, one_of
@@ -21,7 +21,9 @@ def _run_skews_on_spark(unit: Unit, seed: int) -> Sequence[Row]:
     keys = keys_of(zipf(_FEW_KEYS, unit["z"], unit["rows"], seed=seed))
     rows = []
     for name, scheme in SCHEMES_ON_SPARK.items():
-        job = count_keys_on_spark(keys, SLOTS, scheme, milliseconds=unit["milliseconds"], seed=seed)
+        job = count_keys_on_spark(
+            keys, unit["workers"], scheme, milliseconds=unit["milliseconds"], seed=seed
+        )
         rows.append(
             {
                 "z": unit["z"],
@@ -38,6 +40,20 @@ def _run_skews_on_spark(unit: Unit, seed: int) -> Sequence[Row]:
 
 _REMAINING = smallest("throughput") / cell("throughput", z=SMALLEST)
 
+ZIPF_BY_SKEW = Measurement(
+    QUEUEING, Grid({"z": "exponents"}), run_zipf_in_queues,
+    {
+        "smoke": {
+            "rows": 300_000, "keys": 100_000, "workers": 64, "exponents": [0.5, 1.0, 2.0],
+        },
+        "paper": {
+            "rows": 10_000_000, "keys": 10_000_000, "workers": 64,
+            "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
+        },
+    },
+    f"{ZF}; {MODEL}", {"smoke": 5, "paper": 130},
+)  # fmt: skip
+
 FIGURE_15 = Exhibit(
     "fig15",
     "Throughput by skew, 64 workers (simulated workers and merges)",
@@ -53,34 +69,24 @@ FIGURE_15 = Exhibit(
                      where={"scheme": one_of("KG", "DKG", "PKG")}, form="{:.0%}")),
     ),
     [
-        On(Measurement(
-            CALIBRATED, Grid({"z": "exponents"}), run_zipf_in_queues,
-            {
-                "smoke": {
-                    "rows": 300_000, "keys": 100_000, "workers": 64, "exponents": [0.5, 1.0, 2.0],
-                },
-                "paper": {
-                    "rows": 10_000_000, "keys": 10_000_000, "workers": 64,
-                    "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
-                },
-            },
-            f"{ZF}; {CALIBRATED_TEXT}", {"smoke": 5, "paper": 130},
-        )),
+        On(ZIPF_BY_SKEW),
         On(Measurement(
             SPARK, Grid({"z": "exponents"}), _run_skews_on_spark,
             {
-                "smoke": {"rows": 4_000, "milliseconds": 1.0, "exponents": [0.5, 1.0, 2.0]},
+                "smoke": {
+                    "rows": 4_000, "milliseconds": 1.0, "workers": 16, "exponents": [0.5, 1.0, 2.0],
+                },
                 "paper": {
-                    "rows": 100_000, "milliseconds": 1.0,
+                    "rows": 100_000, "milliseconds": 1.0, "workers": 64,
                     "exponents": [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0],
                 },
             },
-            "synthetic: ZF with 1,000 keys; work is waiting, so that 16 workers run on few cores, "
-            "and the time is that of the busiest worker; schemes that learn have seen the rows "
-            "before",
+            "synthetic: ZF with 1,000 keys; work is waiting, so that 64 workers (16 at smoke "
+            "size) run on few cores, and the time is that of the busiest worker; schemes that "
+            "learn have seen the rows before",
             {"smoke": 40, "paper": 950},
            ),
-           "Throughput by skew with 16 workers, on Spark",
+           "Throughput by skew, on Spark",
            draw=Drawing(Chart("Zipf coefficient", "rows per second", [
                Lines("z", "throughput", by="scheme", only=list(SCHEMES_ON_SPARK)),
                Lines("z", "by_loads", by="scheme", only=list(SCHEMES_ON_SPARK),

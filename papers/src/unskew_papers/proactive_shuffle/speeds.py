@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unskew.streams.base import Stream
 from unskew_papers.checks import All, Near, Ordered
-from unskew_papers.claims import Claim, Reason, placed_exactly
+from unskew_papers.claims import TEXT, Claim, Reason, placed_exactly
 from unskew_papers.engines.calibration import Calibration
 from unskew_papers.engines.simulation import queue_of
 from unskew_papers.engines.spark_streams import run_stream
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
 
 _ROWS, _CHANGE, _STRETCH = 150_000, 75_000, 2_000
 _BEFORE, _AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)
+TOLERANT, CORNER = "POSG, twice the tolerance", "POSG, the program's test"
 _SCHEMES = {
     ROUND_ROBIN: "shuffle",
     POSG: "proactive-shuffle",
-    "POSG, twice the tolerance": "proactive-shuffle:tolerance=0.1",
+    TOLERANT: "proactive-shuffle:tolerance=0.1",
+    CORNER: "proactive-shuffle:compare=corner",
     WRAP: "wrap",
 }
 
@@ -51,7 +53,11 @@ def _run_in_queues(unit: Unit, seed: int) -> Sequence[Row]:
     drawn = stream(DEFAULTS, _ROWS, number)
     if "calibration" in unit:
         drawn = with_engine_costs(drawn, Calibration.of(unit["calibration"]))
-    times = {name: _times(scheme, drawn, number) for name, scheme in _SCHEMES.items()}
+    times = {
+        name: _times(scheme, drawn, number)
+        for name, scheme in _SCHEMES.items()
+        if name != WRAP or unit["stream"] == 0  # it is only drawn, and takes longest
+    }
     rows: list[Row] = []
     for name, found in times.items():
         apart = np.flatnonzero(found != times[ROUND_ROBIN])
@@ -152,16 +158,16 @@ def _completion_times(done: pa.Table) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
-def _diverges(published: int) -> Near:
-    """Ask until which row POSG does what turns do, on the median stream."""
-    found = median("diverges_at", scheme=POSG, rows=_ROWS)
+def _diverges(published: int, scheme: str = POSG) -> Near:
+    """Ask until which row a scheme does what turns do, on the median stream."""
+    found = median("diverges_at", scheme=scheme, rows=_ROWS)
     return Near(published, found, share=0.03, form="at {:,.0f}")
 
 
-def _recovers(published: int) -> Near:
+def _recovers(published: int, scheme: str = POSG) -> Near:
     """Ask for the stretch with the longest times after the change, on the median stream."""
     later = span(_CHANGE, _CHANGE + 25 * _STRETCH)
-    worst = median(where_largest("rows", "mean_ms"), ["stream"], scheme=POSG, rows=later)
+    worst = median(where_largest("rows", "mean_ms"), ["stream"], scheme=scheme, rows=later)
     return Near(published, worst, off=_STRETCH, form="worst until {:,.0f}")
 
 
@@ -193,15 +199,32 @@ _DEGRADES = Claim(
         _mean(POSG, _ROWS - 10_000, _ROWS),
     ),
 )
+_TESTS = "papers/tests/test_reasons_proactive_shuffle.py"
+_NOT_STABLE = Reason(
+    "With the stated tolerance of 0.05 no worker is stable after two windows. Two windows of 1,024 "
+    "rows on each of five workers are 10,240 rows, but at the end of the second the sketches have "
+    "changed by 0.08. With twice the tolerance POSG leaves Round Robin, and recovers, where the "
+    "paper says.",
+    kind=TEXT,
+    shown_by=f"{_TESTS}::test_no_worker_is_stable_after_two_windows",
+)
+_CORNER_ONLY = Reason(
+    "The authors' program compares 16 of the 220 cells of a sketch. With that test POSG leaves "
+    "shuffle where the paper says; with all cells, as the text has it, a window earlier on half of "
+    "the streams.",
+    kind=TEXT,
+    shown_by="unskew reproduce proactive-shuffle/fig11 --size paper",
+)
 _LATER = Reason(
-    "When new matrices come depends on where the workers' windows stand at the change and on how "
-    "many they then take to be stable. In the paper it was two windows of every worker, here it is "
-    "more than three."
+    "When new matrices come depends on where the workers' windows stand at the change. The paper "
+    "has one run; here it is the median stream, and workers take more than the two windows of the "
+    "paper's to be stable.",
+    shown_by=f"{_TESTS}::test_no_worker_is_stable_after_two_windows",
 )
 _SHORT = Reason(
-    "A shorter stream: in a micro-batch of some hundred rows round robin is even but for chance, "
-    "and what POSG can gain is less than that. The same on calibrated queues is "
-    "proactive-shuffle/fig11."
+    "A micro-batch of some hundred rows is too short for POSG to gain. Round robin is even there "
+    "but for chance. The same on calibrated queues is proactive-shuffle/fig11.",
+    shown_by="unskew reproduce proactive-shuffle/fig11",
 )
 
 
@@ -220,9 +243,9 @@ def _in_queues(runs_on: str, data: str) -> Measurement:
         runs_on,
         Grid({"stream": lambda parameters: range(parameters["streams"])}, without=["streams"]),
         _run_in_queues,
-        {"smoke": {"streams": 3}, "paper": {"streams": 100}},
+        {"smoke": {"streams": 21}, "paper": {"streams": 100}},
         data,
-        {"smoke": 5, "paper": 120},
+        {"smoke": 25, "paper": 100},
     )
 
 
@@ -232,15 +255,15 @@ FIGURE_10 = Exhibit(
     _draw(stream=0),
     (
         Claim("diverges", "POSG is Round Robin up to this message.", "10,690 (here: ± 3 %)",
-              _diverges(10_690),
-              Reason("Two windows of 1,024 rows on each of five workers are 10,240 rows, but at "
-                     "the end of the second the sketches still change by more than μ = 0.05. With "
-                     "twice the tolerance, drawn beside, it is near 10,690; the paper's prototype "
-                     "took until 20,978.")),
+              _diverges(10_690), _NOT_STABLE),
+        Claim("diverges-tolerant", "The same with a tolerance of 0.1, twice the stated one (our "
+              "inference).", "10,690 (here: ± 3 %)", _diverges(10_690, TOLERANT)),
         _LOWER_AFTER,
         _DEGRADES,
         Claim("recovers", "It recovers at this message.", "84,912 (here: ± 2,000)",
-              _recovers(84_912), _LATER),
+              _recovers(84_912), _NOT_STABLE),
+        Claim("recovers-tolerant", "The same with a tolerance of 0.1 (our inference).",
+              "84,912 (here: ± 2,000)", _recovers(84_912, TOLERANT)),
     ),
     [On(_in_queues(QUEUEING, DATA))],
 )  # fmt: skip
@@ -256,10 +279,9 @@ FIGURE_11 = Exhibit(
     _draw(stream=0),
     (
         Claim("diverges", "POSG is Storm's shuffle up to this message.", "20,978 (here: ± 3 %)",
-              _diverges(20_978),
-              Reason("Of 100 streams 54 leave it near 16,400, at the end of the workers' third "
-                     "window, and 46 near 21,000, at the end of the fourth, as the paper's one run "
-                     "did.")),
+              _diverges(20_978), _CORNER_ONLY),
+        Claim("diverges-corner", "The same where workers compare the cells that the authors' "
+              "program compares.", "20,978 (here: ± 3 %)", _diverges(20_978, CORNER)),
         _LOWER_AFTER,
         _DEGRADES,
         Claim("recovers", "It recovers at this message.", "82,311 (here: ± 2,000)",

@@ -68,6 +68,9 @@ class ApplicationReader:
         self._slots = Slots()
         self._busy = BusyTime()
         self._running: dict[Place, StageTasks] = {}
+        self._task_seconds = 0.0
+        self._task_seconds_before: dict[int, float] = {}
+        self._submitted: dict[int, tuple[float, float]] = {}
         self._names: dict[int, str] = {}
         self._executions: dict[int, str] = {}
         self._stages_of_jobs: dict[object, list[int]] = {}
@@ -94,7 +97,10 @@ class ApplicationReader:
         """Go through the log once."""
         events = EventReader(self._log, frozenset(self._handlers))
         for name, event in events:
-            self._handlers[name](event)
+            try:
+                self._handlers[name](event)
+            except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+                events.unreadable_lines += 1  # of another shape than Spark's
         for place in list(self._running):
             self._close(place, finished=False)
         report = self._report
@@ -126,6 +132,10 @@ class ApplicationReader:
     def _stage_submitted(self, event: LogEvent) -> None:
         stage = _stage_of(event)[0]
         self._names[stage] = _stage_name(event)
+        self._task_seconds_before[stage] = self._task_seconds
+        info = event.get("Stage Info") or {}
+        place = number(info.get("Submission Time")), number(info.get("Number of Tasks"))
+        self._submitted[stage] = place
         execution = (event.get("Properties") or {}).get(_EXECUTION)
         if execution is not None:
             self._executions[stage] = execution
@@ -138,6 +148,7 @@ class ApplicationReader:
         tasks = self._running.setdefault(place, StageTasks())
         tasks.add(task, self._slots.count)
         self._busy.seen(task.launched, task.finished)
+        self._task_seconds += (task.finished - task.launched) / 1e3
         if not tasks.work.operators:
             tasks.work = self._work_of(place[0], event)
 
@@ -159,6 +170,10 @@ class ApplicationReader:
         tasks = self._running.pop(place, None)
         if tasks is None:
             return
+        before = self._task_seconds_before.pop(place[0], self._task_seconds)
+        self._submitted.pop(place[0], None)
+        done = max(0.0, self._task_seconds - before - float(tasks.seconds.sum()))
+        tasks.elsewhere = done + tasks.shared_with(self._submitted.values())
         stages = report_stage(
             self._report.id, place, self._name_of(place[0]), tasks, finished=finished
         )

@@ -35,7 +35,9 @@ LogEvent = dict[str, Any]
 _NAME = re.compile(rb'\s*\{\s*"Event"\s*:\s*"(?:[\w$]+\.)*([\w$]+)"')
 # A line holds one event. The largest are plans, of some megabytes; a file whose lines are longer
 # than this is not read into memory to find out that it is something else.
-_LONGEST_LINE = 256 << 20
+_LONGEST_LINE = 64 << 20
+# Logs are packed to a twentieth or so. A file that unpacks to much more was made to fill memory.
+_MOST_UNPACKED, _MOST_TIMES_UNPACKED = 64 << 20, 300
 
 
 class EventLog(NamedTuple):
@@ -217,6 +219,12 @@ def _checked(size: int) -> int:
     return size
 
 
+def _room_left(room: int, taken: int) -> int:
+    if taken > room:
+        raise OSError(f"unpacks to more than {_MOST_TIMES_UNPACKED:,} times its size")
+    return room - taken
+
+
 class EventReader:
     """Read events of wanted kinds; afterwards tell what was amiss.
 
@@ -243,8 +251,10 @@ class EventReader:
             raise EventLogError(f"{self._log.path}: no Spark event log (not one event in it)")
 
     def _of_file(self, path: Path, file: BinaryIO) -> Iterator[tuple[str, LogEvent]]:
+        room = _MOST_UNPACKED + _MOST_TIMES_UNPACKED * path.stat().st_size
         try:
             while line := file.readline(_LONGEST_LINE):
+                room = _room_left(room, len(line))
                 if not self._events and not _NAME.match(line):
                     raise EventLogError(
                         f"{path}: no Spark event log (its first line is no event). Hint: event "
@@ -266,7 +276,7 @@ class EventReader:
             return
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._note(whole, bad=True)
             return
         self._events += 1

@@ -17,6 +17,7 @@ _WRAPPERS = re.compile(
     r"WholeStageCodegen.*|InputAdapter|AQEShuffleRead|CustomShuffleReader|AdaptiveSparkPlan"
     r"|\w*QueryStage|ColumnarToRow|ReusedExchange"
 )
+_READS = {"AQEShuffleRead", "CustomShuffleReader"}
 _WRITES = re.compile(r"data size|number of partitions|shuffle (bytes|records|write).*")
 _PARTITIONING = re.compile(r"\b(hash|range)partitioning\((.*)", re.DOTALL)
 _EXPRESSION_ID = re.compile(r"#\d+L?\b")
@@ -36,16 +37,29 @@ class StageWork:
         Columns or expressions by which its rows were shuffled; of the first shuffle of a join.
     ranged
         Whether that shuffle was by ranges, for a sort.
+    combined
+        Whether an aggregate stood right before that shuffle, so that each key sent it one row per
+        task. What is aggregated in the stage itself, or after it, says nothing of that.
+    coalesced
+        Whether adaptive execution joined partitions of that shuffle.
+    single
+        Whether that shuffle brought all rows to one task.
+    shuffled
+        Whether its rows came by a shuffle at all.
     """
 
     operators: list[str] = field(default_factory=list)
     keys: tuple[str, ...] = ()
     ranged: bool = False
+    combined: bool = False
+    coalesced: bool = False
+    single: bool = False
+    shuffled: bool = False
 
     @property
     def reads_input(self) -> bool:
-        """Whether its rows come from files or tables, and from no shuffle by a key."""
-        return not self.keys and any(map(_SCAN.fullmatch, self.operators))
+        """Whether its rows come from files or tables, and from no shuffle."""
+        return not (self.keys or self.shuffled) and any(map(_SCAN.fullmatch, self.operators))
 
 
 def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, StageWork]:
@@ -62,16 +76,36 @@ def works_by_accumulator(plan: Mapping[str, Any]) -> dict[int, StageWork]:
 def _take_in(node: Mapping[str, Any], work: StageWork, found: dict[int, StageWork]) -> StageWork:
     """Note the node's accumulators, and return the work that its children belong to."""
     name = str(node.get("nodeName", ""))
+    text = str(node.get("simpleString", ""))
     cut = name in _CUTS
     below = StageWork() if cut else work
+    work.coalesced |= name in _READS and "coalesced" in text
     if cut:
-        _name_keys(str(node.get("simpleString", "")), work)
+        _name_keys(text, work)
+        _describe_shuffle(node, text, work)
     elif not _WRAPPERS.fullmatch(name):
         work.operators.append(name)
     for metric in node.get("metrics") or []:
         writes = cut and _WRITES.fullmatch(str(metric.get("name", "")))
         found[metric.get("accumulatorId", -1)] = below if writes else work
     return below
+
+
+def _describe_shuffle(node: Mapping[str, Any], text: str, work: StageWork) -> None:
+    work.shuffled |= node.get("nodeName") == _SHUFFLE
+    work.single |= "SinglePartition" in text
+    below = _first_below(node)
+    work.combined |= below.endswith("Aggregate")
+
+
+def _first_below(node: Mapping[str, Any]) -> str:
+    """Return the operator whose rows a shuffle gets."""
+    while children := node.get("children") or []:
+        node = children[0]
+        name = str(node.get("nodeName", ""))
+        if not _WRAPPERS.fullmatch(name):
+            return name
+    return ""
 
 
 def _name_keys(text: str, work: StageWork) -> None:

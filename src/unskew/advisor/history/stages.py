@@ -3,8 +3,20 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from unskew.advisor.history.advice import Advice, Finding, advise
+import numpy as np
+from numpy.typing import NDArray
+
+from unskew.advisor.history.advice import (
+    MUCH_GARBAGE,
+    SHORTEST_TO_DIVIDE,
+    Advice,
+    Finding,
+    advise,
+)
 from unskew.advisor.history.tasks import LostTime, Spread, StageTasks, spread
+
+_ENOUGH_TASKS = 2
+_MUCH_SLOWER = 1.3
 
 
 @dataclass(frozen=True)
@@ -29,7 +41,8 @@ class StageReport:
     even_seconds
         What the stage would have lasted with tasks of equal length.
     lost_seconds
-        What all of them lasted beyond that because their tasks were uneven; see `tasks.lost_time`.
+        What all of them lasted beyond that because their tasks were uneven, or because they had
+        fewer tasks than slots, or while garbage was collected; see `tasks.lost_time`.
     task_seconds, records, shuffle_bytes
         Largest and middle of the tasks: time, rows read, bytes read from a shuffle.
     keys
@@ -115,7 +128,7 @@ def report_stage(
         slots=tasks.slots,
         wall_seconds=time.wall,
         even_seconds=time.even,
-        lost_seconds=time.lost,
+        lost_seconds=finding.lost_share * time.wall,
         share_of_job_time=0.0,
         task_seconds=spread(tasks.seconds),
         records=spread(tasks.records),
@@ -124,17 +137,42 @@ def report_stage(
         operators=tuple(tasks.work.operators),
         advice=advise(finding, 0.0),
     )
-    return StagesAlike(report, finding, lost_seconds=time.lost)
+    return StagesAlike(report, finding, lost_seconds=report.lost_seconds)
 
 
 def _finding(time: LostTime, tasks: StageTasks) -> Finding:
     seconds, working, records = tasks.seconds, tasks.working_seconds, tasks.records
     longest = int(working.argmax())
+    uneven = time.lost / time.wall
+    worth_dividing = seconds.mean() >= SHORTEST_TO_DIVIDE
+    idle = time.idle / time.wall if worth_dividing else 0.0
+    collecting = float(tasks.collecting_seconds.sum() / seconds.sum())
     return Finding(
-        lost_share=time.lost / time.wall,
+        lost_share=max(uneven + idle, collecting if collecting >= MUCH_GARBAGE else 0.0),
+        uneven_share=uneven,
+        idle_share=idle,
+        collecting_share=collecting,
+        spilled_share=float((tasks.spilled > 0).mean()),
+        spilled_bytes=int(tasks.spilled.sum()),
+        slow_machine=_is_one_machine_slow(seconds, tasks.executors),
         longest=float(seconds.max() / seconds.mean()),
-        longest_work=float(working[longest] / working.mean()) if working.any() else 1.0,
+        longest_work=1.0 + float((working[longest] - working.mean()) / seconds.mean()),
         its_records=float(records[longest] / records.mean()) if records.any() else None,
         work=tasks.work,
         workers=max(len(tasks), tasks.slots),
     )
+
+
+def _is_one_machine_slow(seconds: NDArray[np.float64], executors: NDArray[np.int64]) -> bool:
+    """Return whether all tasks of an executor took much longer than those of all others.
+
+    >>> _is_one_machine_slow(np.array([4.0, 4.2, 1.0, 1.1]), np.array([1, 1, 2, 2]))
+    True
+    >>> _is_one_machine_slow(np.array([4.0, 1.2, 1.0, 1.1]), np.array([1, 1, 2, 2]))
+    False
+    """
+    for one in np.unique(executors):
+        own, others = seconds[executors == one], seconds[executors != one]
+        if min(own.size, others.size) >= _ENOUGH_TASKS and own.min() > _MUCH_SLOWER * others.max():
+            return True
+    return False

@@ -4,8 +4,9 @@ How many tasks could run at a time, and for how long at least one job ran, is ke
 """
 
 import math
+import zlib
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,15 +15,20 @@ from numpy.typing import NDArray
 
 from unskew.advisor.history.plans import StageWork
 
-_STARTS_OF_PYTHON = ("time to start Python workers", "time to initialize Python workers")
+_START_OF_PYTHON = "time to start Python workers"
+_FIRST_ROW_OF_PYTHON = "time to initialize Python workers"
 
 
 class LostTime(NamedTuple):
-    """Seconds that a stage lasted, would have lasted with even tasks, and lost to uneven ones."""
+    """Seconds that a stage lasted, would have lasted with even tasks, and lost to uneven ones.
+
+    ``idle`` is what it would have lasted less with as many even tasks as slots.
+    """
 
     wall: float
     even: float
     lost: float
+    idle: float
 
 
 def lost_time(launched: NDArray[np.float64], finished: NDArray[np.float64], slots: int) -> LostTime:
@@ -52,24 +58,30 @@ def lost_time(launched: NDArray[np.float64], finished: NDArray[np.float64], slot
     Four tasks on four slots, one of them long: the stage waits for it.
 
     >>> lost_time(np.zeros(4), np.array([1.0, 1, 1, 9]), slots=4)
-    LostTime(wall=9.0, even=3.0, lost=6.0)
+    LostTime(wall=9.0, even=3.0, lost=6.0, idle=0.0)
 
     On two slots, the long task last: the other slot is idle while it ends.
 
     >>> lost_time(np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 2, 10]), slots=2)
-    LostTime(wall=10.0, even=6.0, lost=4.0)
+    LostTime(wall=10.0, even=6.0, lost=4.0, idle=0.0)
 
     Equal tasks that wait for a slot which another stage holds lose nothing:
 
     >>> lost_time(np.array([0.0, 5.0]), np.array([2.0, 7.0]), slots=2)
-    LostTime(wall=7.0, even=2.0, lost=0.0)
+    LostTime(wall=7.0, even=2.0, lost=0.0, idle=0.0)
+
+    One task on eight slots is even by itself, and yet lets seven of them wait:
+
+    >>> lost_time(np.zeros(1), np.array([8.0]), slots=8)
+    LostTime(wall=8.0, even=8.0, lost=0.0, idle=7.0)
     """
     times = finished - launched
     total, longest, n = float(times.sum()), float(times.max()), len(times)
     wall = float(finished.max() - launched.min())
     even = math.ceil(n / slots) * total / n
     explained = longest if n <= slots else total / slots + longest * (1 - 1 / slots)
-    return LostTime(wall, even, max(0.0, min(wall, explained) - even))
+    idle = even - total / slots if n < slots else 0.0
+    return LostTime(wall, even, max(0.0, min(wall, explained) - even), idle)
 
 
 def most_at_a_time(launched: NDArray[np.float64], finished: NDArray[np.float64]) -> int:
@@ -96,7 +108,8 @@ class TaskFacts(NamedTuple):
     """What a finished task tells about itself; 0 for what its version of Spark does not say.
 
     Times are in milliseconds, as Spark writes them; ``starting`` is what the task waited for its
-    Python worker to start.
+    Python worker to start, ``collecting`` what its machine took for garbage meanwhile. ``executor``
+    is a number that stands for the executor.
     """
 
     launched: int
@@ -104,6 +117,9 @@ class TaskFacts(NamedTuple):
     records: int
     shuffle_bytes: int
     starting: int
+    collecting: int
+    spilled: int
+    executor: int
 
 
 class TaskColumns(NamedTuple):
@@ -114,6 +130,9 @@ class TaskColumns(NamedTuple):
     records: "array[int]"
     shuffle_bytes: "array[int]"
     starting: "array[int]"
+    collecting: "array[int]"
+    spilled: "array[int]"
+    executor: "array[int]"
 
 
 def task_facts(event: Mapping[str, Any]) -> TaskFacts | None:
@@ -128,12 +147,29 @@ def task_facts(event: Mapping[str, Any]) -> TaskFacts | None:
     records = number(shuffled.get("Total Records Read"))
     records = records or number((metrics.get("Input Metrics") or {}).get("Records Read"))
     size = number(shuffled.get("Remote Bytes Read")) + number(shuffled.get("Local Bytes Read"))
-    starting = sum(
-        number(counted.get("Update"))
-        for counted in info.get("Accumulables") or []
-        if counted.get("Name") in _STARTS_OF_PYTHON
+    return TaskFacts(
+        launched=int(launched),
+        finished=int(finished),
+        records=int(records),
+        shuffle_bytes=int(size),
+        starting=int(min(_start_of_python(info), finished - launched)),
+        collecting=int(number(metrics.get("JVM GC Time"))),
+        spilled=int(number(metrics.get("Disk Bytes Spilled"))),
+        executor=zlib.crc32(str(info.get("Executor ID")).encode()),
     )
-    return TaskFacts(*map(int, (launched, finished, records, size, starting)))
+
+
+def _start_of_python(info: Mapping[str, Any]) -> float:
+    """Return the milliseconds that a task waited for its Python worker to start.
+
+    A worker that is used again takes the time since its last task ended for the time "to
+    initialize" it, which may be longer than the task: that counts only where one was started.
+    """
+    found = dict.fromkeys((_START_OF_PYTHON, _FIRST_ROW_OF_PYTHON), 0.0)
+    for counted in info.get("Accumulables") or []:
+        if counted.get("Name") in found:
+            found[counted["Name"]] += number(counted.get("Update"))
+    return sum(found.values()) if found[_START_OF_PYTHON] > 0 else 0.0
 
 
 def number(value: object) -> float:
@@ -156,11 +192,13 @@ def _no_tasks() -> TaskColumns:
 class StageTasks:
     """The finished tasks of a stage, and what is known of their work.
 
-    Forty bytes per task, and only while the stage runs.
+    64 bytes per task, and only while the stage runs.
     """
 
     work: StageWork = field(default_factory=StageWork)
     slots: int = 0
+    elsewhere: float = 0.0
+    """Seconds that tasks of other stages held slots meanwhile."""
     _columns: TaskColumns = field(default_factory=_no_tasks)
 
     def __len__(self) -> int:
@@ -172,13 +210,22 @@ class StageTasks:
             column.append(value)
         self.slots = max(self.slots, slots)
 
+    def shared_with(self, running: Iterable[tuple[float, float]]) -> float:
+        """Return for how many seconds tasks of stages that still run may have held slots meanwhile.
+
+        Of each it is known when it was submitted, in milliseconds, and how many tasks it has.
+        """
+        begin, end = min(self._columns.launched), max(self._columns.finished)
+        return sum(max(0.0, end - max(begin, since)) * count / 1e3 for since, count in running)
+
     def lost(self) -> LostTime:
         """Return what uneven tasks cost."""
         origin = min(self._columns.launched)
         launched = (np.asarray(self._columns.launched) - origin) / 1e3
         finished = (np.asarray(self._columns.finished) - origin) / 1e3
         self.slots = self.slots or most_at_a_time(launched, finished)
-        return lost_time(launched, finished, self.slots)
+        time = lost_time(launched, finished, self.slots)
+        return time._replace(idle=max(0.0, time.idle - self.elsewhere / self.slots))
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -191,6 +238,21 @@ class StageTasks:
     def working_seconds(self) -> NDArray[np.float64]:
         """How long each task worked: without the start of its Python worker."""
         return np.maximum(0.0, self.seconds - np.asarray(self._columns.starting) / 1e3)
+
+    @property
+    def collecting_seconds(self) -> NDArray[np.float64]:
+        """How long garbage was collected where each task ran."""
+        return np.asarray(self._columns.collecting) / 1e3
+
+    @property
+    def spilled(self) -> NDArray[np.int64]:
+        """How many bytes each wrote to disk because they did not fit into memory."""
+        return np.asarray(self._columns.spilled)
+
+    @property
+    def executors(self) -> NDArray[np.int64]:
+        """Where each ran."""
+        return np.asarray(self._columns.executor)
 
     @property
     def records(self) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from unskew.metrics import imbalance_percent
 from unskew.reports.grouping_run import MeasuredBatch, Waits
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.stream.listener import seconds_of, started_at
+from unskew.spark.stream.remembering import has_memory
 
 KeyPlaces = Callable[[int], tuple[int, ...]]
 """Takes the identity of a key and gives the workers that it is on; none if that is not known."""
@@ -43,6 +44,8 @@ def key_places(placing: Placing, epoch: us.Epoch | None) -> KeyPlaces:
 
 def _plan(placing: Placing, epoch: us.Epoch | None) -> Plan | None:
     version = None if epoch is None else epoch.version
+    if placing.plan_path is not None and has_memory(placing.plan_path):
+        return None
     if version is not None and version > 0 and placing.plan_path is not None:
         return PlanStore(Path(placing.plan_path)).plan_of(version)
     if epoch is None:

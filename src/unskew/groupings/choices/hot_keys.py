@@ -65,5 +65,5 @@ class HeadGrouping(Grouping):
         choices = int(self._head.rule["most_choices"][0]) if ever_head else 2
         if choices == self.workers and ever_head:
             return tuple(range(self.workers))
-        workers = hash_choices(ids, self._head.seeds[:choices], self.workers, ever_head)
+        workers = hash_choices(ids, self._head.seeds[:choices], self.workers, True)
         return tuple(sorted(set(workers[0].tolist())))

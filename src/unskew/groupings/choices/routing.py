@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unskew._compiled import borrowed, compiled, inlined
 from unskew._lowest import Lowest, borrow_lowest, lowest_by_ones, lowest_of_any, new_lowest
 from unskew.groupings.base import Weights, Workers
+from unskew.groupings.candidates import apart
 from unskew.groupings.choices.load_levels import (
     Levels,
     borrow_levels,
@@ -111,7 +112,7 @@ def route_rows(
     seed, other_seed = head.seeds[0], head.seeds[1]
     for i in range(ids.size):
         first = to_range(mix(ids[i], seed), size)
-        second = to_range(mix(ids[i], other_seed), size)
+        second = apart(first, to_range(mix(ids[i], other_seed), size), loads.size)
         slot = step(head.counters, ids[i], weights[i] if weights.size else 1.0)
         certain = head.counters.counts[slot] - head.counters.slots[slot].error
         load, other_load = loads[first], loads[second]
@@ -155,11 +156,12 @@ def _of_head(head: Head, loads: NDArray[Any], whole: bool, key_id: np.uint64, sl
 def _of_hashes(seeds: Ids, choices: int, loads: NDArray[Any], key_id: np.uint64) -> Any:
     """Return the least loaded candidate of a key for which no set is kept yet.
 
-    Candidates that coincide do not move on here, so they are some of those that a set has.
+    From the third on, candidates that coincide do not move on here: all are among those of a set.
     """
-    best = to_range(mix(key_id, seeds[0]), np.uint64(loads.size))
+    first = best = to_range(mix(key_id, seeds[0]), np.uint64(loads.size))
     for choice in range(1, choices):
         worker = to_range(mix(key_id, seeds[choice]), np.uint64(loads.size))
+        worker = apart(first, worker, loads.size) if choice == 1 else worker
         best = worker if loads[worker] < loads[best] else best
     return best
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unskew._validation import check_int, check_real
-from unskew.groupings.base import Grouping, LoadVector, SparkMode, Weights, Workers
+from unskew.errors import InvalidParameterError
+from unskew.groupings.base import NO_WEIGHTS, Grouping, LoadVector, SparkMode, Weights, Workers
 from unskew.groupings.dynamic_key.event_clock import EventClock, EvenTimes, GivenTimes, due_after
 from unskew.groupings.dynamic_key.key_space import (
     new_key_space,
@@ -71,6 +72,14 @@ class DynamicKey(Grouping):
         Seconds before any key takes a third worker.
     teenage_every, old_every
         Seconds between two promotions of baby keys and of teenage keys.
+    check_every
+        Seconds of event time between two looks at whether a key needs more or fewer workers. The
+        paper's algorithms look with every row: 0. Its key items also hold "the last time Scale
+        Out is checked" (§ 4.1.1), without a period; the authors' program has 60 seconds, in which
+        a key gets one more worker at most, so that a hot one takes minutes to spread.
+    whole_percents
+        Whether loads and threshold are cut to whole percents before they are compared, as in the
+        authors' program; a tie goes to the first. Only together with ``check_every``.
     seed
         Picks the hash function; equal seeds give equal candidates in every process.
 
@@ -118,6 +127,8 @@ class DynamicKey(Grouping):
         warm_up: float = 15.0,
         teenage_every: float = 15.0,
         old_every: float = 60.0,
+        check_every: float = 0.0,
+        whole_percents: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(workers, seed=seed)
@@ -126,9 +137,15 @@ class DynamicKey(Grouping):
         self.warm_up = check_real("DynamicKey", "warm_up", warm_up, minimum=0)
         self.teenage_every = check_real("DynamicKey", "teenage_every", teenage_every, above=0)
         self.old_every = check_real("DynamicKey", "old_every", old_every, above=0)
+        self.check_every = check_real("DynamicKey", "check_every", check_every, minimum=0)
+        self.whole_percents = bool(whole_percents)
+        if self.whole_percents and not self.check_every:
+            raise InvalidParameterError(
+                "DynamicKey", "whole_percents", "False without check_every", whole_percents
+            )
         self._hash_seed = derive_seeds(self.seed, 1, purpose="key")[0]
         _, threshold, max_workers = thresholds(self.workers)
-        self._limit = threshold / 100
+        self._limit = (math.floor(threshold) if self.whole_percents else threshold) / 100
         self._max_width = min(self.workers, max_workers)
         self._loads = LoadVector(self.workers)
         self._sent = LoadVector(1)
@@ -183,7 +200,8 @@ class DynamicKey(Grouping):
             warm = now > self.warm_up
             if not warm:
                 stop = min(stop, when.first_after(self.warm_up))
-            self._route_rows(ids[done:stop], weights[done:stop], warm, out[done:stop])
+            times = when.between(done, stop) if self.check_every else NO_WEIGHTS
+            self._route_rows(ids[done:stop], weights[done:stop], warm, times, out[done:stop])
             done = stop
         self._clock.advance(when)
 
@@ -195,7 +213,9 @@ class DynamicKey(Grouping):
             promote_to_old(self._space)
             self._next_old = due_after(now, self.old_every)
 
-    def _route_rows(self, ids: Ids, weights: Weights, warm: bool, out: Workers) -> None:
+    def _route_rows(
+        self, ids: Ids, weights: Weights, warm: bool, times: Weights, out: Workers
+    ) -> None:
         self._space = with_room(self._space, ids.size)
         route_rows(
             self._space,
@@ -207,6 +227,9 @@ class DynamicKey(Grouping):
             self._hash_seed,
             self._limit,
             self._max_width if warm else 0,
+            times,
+            self.check_every,
+            self.whole_percents,
             out,
         )
 

@@ -21,6 +21,11 @@ class EvenTimes(NamedTuple):
         """Return when ``row`` happens."""
         return self.start + (self.before + row) / self.rate
 
+    def between(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Return when the rows from ``start`` to ``stop`` happen."""
+        rows = self.before + np.arange(start, stop)
+        return np.asarray(self.start + rows / self.rate, np.float64)
+
     def first_from(self, moment: float) -> int:
         """Return the first row at ``moment`` or later, or the number of rows."""
         row = self._near(moment)
@@ -52,6 +57,10 @@ class GivenTimes(NamedTuple):
     def at(self, row: int) -> float:
         """Return when ``row`` happens."""
         return float(self.times[row])
+
+    def between(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Return when the rows from ``start`` to ``stop`` happen."""
+        return self.times[start:stop]
 
     def first_from(self, moment: float) -> int:
         """Return the first row at ``moment`` or later, or the number of rows."""

@@ -24,8 +24,10 @@ class KeySpace(NamedTuple):
 
     ``widths[i]`` is how many workers key ``i`` has, ``peaks[i]`` the most it ever had. Its first
     ``full[i]`` workers had at least the load ``levels[i]`` when they were last looked at; loads
-    never fall, so nobody needs to look again. ``ends[g]`` is where the items of generation ``g``
-    end and those of the next one start; ``rooms[g]`` is how many items generation ``g`` keeps.
+    never fall, so nobody needs to look again. ``checked[i]`` is when it was last looked at whether
+    the key needs more or fewer workers, where not every row looks. ``ends[g]`` is where the items
+    of generation ``g`` end and those of the next one start; ``rooms[g]`` is how many items
+    generation ``g`` keeps.
     """
 
     table: Table
@@ -35,6 +37,7 @@ class KeySpace(NamedTuple):
     peaks: NDArray[np.int64]
     full: NDArray[np.int64]
     levels: NDArray[np.float64]
+    checked: NDArray[np.float64]
     ends: NDArray[np.int64]
     rooms: NDArray[np.int64]
 
@@ -56,6 +59,7 @@ def new_key_space(expected_keys: int) -> KeySpace:
         peaks=np.zeros(room, np.int64),
         full=np.zeros(room, np.int64),
         levels=np.zeros(room, np.float64),
+        checked=np.zeros(room, np.float64),
         ends=np.zeros(3, np.int64),
         rooms=np.array([old, teenage, baby], np.int64),
     )
@@ -75,6 +79,7 @@ def with_room(space: KeySpace, rows: int) -> KeySpace:
         peaks=np.append(space.peaks, np.zeros(more, np.int64)),
         full=np.append(space.full, np.zeros(more, np.int64)),
         levels=np.append(space.levels, np.zeros(more, np.float64)),
+        checked=np.append(space.checked, np.zeros(more, np.float64)),
     )
 
 
@@ -87,6 +92,7 @@ def add_baby(space: KeySpace, key_id: np.uint64, width: int) -> np.int64:
     space.widths[slot] = width
     space.peaks[slot] = width
     space.full[slot] = 0
+    space.checked[slot] = -np.inf
     space.ends[BABY] = slot + 1
     put(space.table, key_id, slot)
     return slot
@@ -177,6 +183,7 @@ def _arrange(space: KeySpace, old: _Slots, teenage: _Slots, baby: _Slots) -> Non
     space.peaks[:size] = space.peaks[order]
     space.full[:size] = space.full[order]
     space.levels[:size] = space.levels[order]
+    space.checked[:size] = space.checked[order]
     space.table.values[:] = ABSENT
     for slot in range(size):
         put(space.table, space.ids[slot], np.int64(slot))

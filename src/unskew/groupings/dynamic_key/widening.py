@@ -35,9 +35,17 @@ def route_rows(
     seed: np.uint64,
     limit: float,
     max_width: int,
+    times: NDArray[np.float64],
+    check_every: float,
+    whole: bool,
     out: Workers,
 ) -> None:
-    """Choose the best worker of every row (algorithm 4)."""
+    """Choose the best worker of every row (algorithm 4).
+
+    Without ``times`` every row has a look at whether its key needs more or fewer workers; with them
+    those rows do that are later than the key's last look by more than ``check_every``. Then loads
+    can also be compared in ``whole`` percents.
+    """
     table, occurrences, widths = space.table, space.occurrences, space.widths
     peaks, full, levels = space.peaks, space.full, space.levels
     workers, old_end = loads.size, space.ends[OLD]
@@ -49,7 +57,18 @@ def route_rows(
         first = np.int64(mix(ids[i], seed) % np.uint64(workers))
         width = widths[slot]
         overload = _rounded_up(loads, limit * sent[0])
-        if width <= 2:
+        if times.size:
+            due = times[i] - space.checked[slot] > check_every
+            if due:
+                space.checked[slot] = times[i]
+                if width > 2 and _count_below(loads, first, width, overload) >= 2:
+                    width = widths[slot] = width - 1
+            if whole:
+                worker = _least_in_percents(loads, sent[0], first, width)
+            else:
+                worker = _least_loaded(loads, first, width, loads.dtype.type(-1))
+            overloaded = due and loads[worker] >= overload
+        elif width <= 2:
             worker = _less_loaded(loads, first, _wrapped(first + width - 1, workers))
             overloaded = loads[worker] >= overload
         else:
@@ -62,7 +81,7 @@ def route_rows(
             may_widen = slot < old_end and width < max_width
             if worker == _NONE and not (may_widen and loads[further] < overload):
                 worker = _least_loaded(loads, first, width, overload)
-            if may_widen and (worker == _NONE or loads[further] < loads[worker]):
+            if may_widen and (worker == _NONE or _is_less(loads, sent[0], further, worker, whole)):
                 worker = further
                 widths[slot] = width + 1
                 if width + 1 > peaks[slot]:
@@ -102,6 +121,34 @@ def _least_loaded(loads: NDArray[Any], first: np.int64, width: np.int64, least: 
         best = _less_loaded(loads, best, _wrapped(first + step, loads.size))
         step += 1
     return best
+
+
+@compiled
+def _least_in_percents(
+    loads: NDArray[Any], sent: Any, first: np.int64, width: np.int64
+) -> np.int64:
+    best = first
+    for step in range(1, width):
+        worker = _wrapped(first + step, loads.size)
+        best = worker if _is_less(loads, sent, worker, best, True) else best
+    return best
+
+
+@inlined
+def _is_less(loads: NDArray[Any], sent: Any, one: np.int64, other: np.int64, whole: bool) -> bool:
+    """Tell whether one worker is less loaded than another, also if only whole percents count."""
+    less: bool = loads[one] < loads[other]
+    if whole and less:
+        less = np.floor(100 * loads[one] / sent) < np.floor(100 * loads[other] / sent)
+    return less
+
+
+@compiled
+def _count_below(loads: NDArray[Any], first: np.int64, width: np.int64, overload: Any) -> int:
+    count = 0
+    for step in range(width):
+        count += loads[_wrapped(first + step, loads.size)] < overload
+    return count
 
 
 @compiled

@@ -1,5 +1,6 @@
 """Popularity grouping: hot keys go round-robin over all workers, rare keys are hashed."""
 
+from unskew.groupings.popularity.counted import CountedPopularity
 from unskew.groupings.popularity.popularity import Popularity
 
-__all__ = ["Popularity"]
+__all__ = ["CountedPopularity", "Popularity"]

@@ -1,16 +1,31 @@
-"""The adaptive threshold of popularity grouping: the share from which on keys are shuffled."""
+"""The threshold of popularity grouping: the share from which on keys are shuffled."""
 
 import numpy as np
 
 from unskew._compiled import compiled
+from unskew._validation import check_int, check_real
 from unskew.hashing import Ids, mix
 from unskew.sketches._coin_vectors import Census
 
+LOWEST_FREQUENCY = 1e-6
+"""A lower threshold would need gigabytes of synopsis and weeks of rows to learn."""
 LARGEST_STEP = 2.0
 """By how much one interval may raise or lower the threshold at most."""
 
 _SMALLEST_HASHES = 256
 _FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def hot_share(owner: str, frequency: float | None, workers: int) -> float:
+    """Return the share of rows from which on a key is hot: what is given, or 1/(20·workers).
+
+    >>> hot_share("doctest", None, 16)
+    0.003125
+    """
+    if frequency is None:
+        fair = check_int(owner, "workers", workers, minimum=1)
+        return max(LOWEST_FREQUENCY, 1 / (20 * fair))
+    return check_real(owner, "frequency", frequency, minimum=LOWEST_FREQUENCY, maximum=1)
 
 
 def next_frequency(

@@ -1,16 +1,18 @@
 """Popularity grouping: hot keys go round-robin over all workers, rare keys are hashed."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
 from unskew._validation import check_int, check_real
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping, SparkMode, Weights, Workers
-from unskew.groupings.planned import PlannedGrouping
-from unskew.groupings.popularity.adaptive_threshold import count_keys, frequency_after
-from unskew.groupings.popularity.counted import CountedPopularity
+from unskew.groupings.popularity.adaptive_threshold import (
+    LOWEST_FREQUENCY,
+    count_keys,
+    frequency_after,
+    hot_share,
+)
 from unskew.groupings.popularity.hot_filter import (
     Switch,
     count_switches,
@@ -23,10 +25,8 @@ from unskew.hashing import Ids, derive_seeds
 from unskew.sketches._coin_vectors import RECORDS
 from unskew.sketches.coin_synopsis import CoinSynopsis, capacity_for, rates_for
 
-LOWEST_FREQUENCY = 1e-6
-"""A lower threshold would need gigabytes of synopsis and weeks of rows to learn."""
-
 _ADAPTIVE_RANGE = 16.0
+_FOR_ADAPTIVE = {"interval": 1024, "time_weight": 0.5, "memory_weight": 0.5}
 _ENDLESS = 1 << 62
 
 
@@ -57,10 +57,10 @@ class Popularity(Grouping):
         ``frequency``; it saves a little time and learns slowly where the threshold is low. Which
         keys are hot in the long run does not depend on this number.
     interval
-        Recorded rows between two changes of an adaptive threshold.
+        Recorded rows between two changes of an adaptive threshold; for that alone.
     time_weight, memory_weight
         w_T and w_S: what it costs to hash all rows (imbalance) and to shuffle all keys (memory);
-        for an adaptive threshold.
+        for an adaptive threshold alone.
     seed
         Picks hash functions and coin flips; equal seeds give equal answers in every process.
 
@@ -69,6 +69,20 @@ class Popularity(Grouping):
     One predictor serves all sources. Popularity is how often a key comes: weights are accepted
     and change nothing. Memory is bounded: 256 KiB to remember which keys were ever shuffled (for
     `candidates`), and some 90 bytes for each of the 8/frequency keys that there is room for.
+
+    *Cooling.* A key that stays away leaves the hot set when its vector has lost all ones but one.
+    A vector loses a bit per `rows_per_shift` = 2ʳ/p rows in the mean, with p = frequency/2. A key
+    that had the share s goes after about log₂(s/p) + ½ of these shifts and never needs more than
+    ``vector_bits`` − 1: with 16 workers 81,920 rows each, so 0.3 to 0.7 million rows for a share
+    of 2 to 50 %. ``threshold_bits`` sets the pace and leaves alone which keys are hot: 3 instead
+    of 7 is 16 times as fast. ``frequency=0.02, threshold_bits=6`` is what the authors' program
+    has (r = 6, l = 16, p = 0.01): 6,400 rows per shift, 12 to 40 thousand in the mean.
+
+    *On Spark* every task is a source with a predictor of its own, which has the coin, the vectors
+    and the filter of this class and starts as the given object is: a new one knows no hot key, in
+    a stream in every micro-batch anew. A task sees a key as hot after some 4·2ʳ rows of it, so
+    that tasks of few rows need a small ``threshold_bits``; `CountedPopularity` learns from one
+    micro-batch for the next.
 
     Examples
     --------
@@ -91,10 +105,7 @@ class Popularity(Grouping):
     name: ClassVar[str] = "popularity"
     paper: ClassVar[str] = "Chen, Zhang, Jin (PStream)"
     splits_keys: bool = True
-    spark: ClassVar[SparkMode | None] = "plan"
-    spark_requires: ClassVar[Mapping[str, Any]] = {"adaptive": False}
-    learns_on_streams: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = True
+    spark: ClassVar[SparkMode | None] = "online"
     shares_state: bool = True
 
     def __init__(
@@ -119,29 +130,45 @@ class Popularity(Grouping):
         self.time_weight = check_real("Popularity", "time_weight", time_weight, above=0)
         self.memory_weight = check_real("Popularity", "memory_weight", memory_weight, above=0)
         self._check_rest()
-        fair = max(LOWEST_FREQUENCY, 1 / (20 * self.workers))
-        self._threshold = fair if frequency is None else float(frequency)
+        self._threshold = hot_share("Popularity", frequency, self.workers)
         lowest = self._threshold / _ADAPTIVE_RANGE if adaptive else self._threshold
         self._lowest = max(LOWEST_FREQUENCY, lowest)
         self._synopsis = self._new_synopsis()
         self._filter = new_hot_filter(self._synopsis.capacity, counts_keys=adaptive)
         self._hash_seed = derive_seeds(self.seed, 1, purpose="key")[0]
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Travel as parameters while nothing is learned: the room for keys may take megabytes."""
+        if self._synopsis.rows == 0:
+            return _made, (type(self), self.parameters())
+        return super().__reduce_ex__(protocol)
+
     def _check_rest(self) -> None:
         if not isinstance(self.adaptive, bool):
             raise InvalidParameterError("Popularity", "adaptive", "True or False", self.adaptive)
-        if self.frequency is not None:
-            check_real(
-                "Popularity", "frequency", self.frequency, minimum=LOWEST_FREQUENCY, maximum=1
-            )
         check_int("Popularity", "vector_bits", self.vector_bits, minimum=2, maximum=32)
         if self.threshold_bits is not None:
             check_int("Popularity", "threshold_bits", self.threshold_bits, minimum=0, maximum=32)
+        for name, default in _FOR_ADAPTIVE.items():
+            if not self.adaptive and getattr(self, name) != default:
+                expected = f"left at {default} without adaptive=True, which alone uses it"
+                raise InvalidParameterError("Popularity", name, expected, getattr(self, name))
 
     @property
     def threshold(self) -> float:
         """The share of rows from which on a key is hot; changes only if ``adaptive``."""
         return self._threshold
+
+    @property
+    def rows_per_shift(self) -> float:
+        """Rows of the stream, in the mean, after which a vector loses a bit: 2ʳ/p.
+
+        >>> Popularity(16).rows_per_shift
+        81920.0
+        >>> round(Popularity(16, frequency=0.02, threshold_bits=6).rows_per_shift)
+        6400
+        """
+        return float(1 << self._synopsis.threshold_bits) / self._synopsis.decline
 
     @property
     def n_switches(self) -> int:
@@ -160,10 +187,6 @@ class Popularity(Grouping):
     def hot_ids(self) -> Ids:
         """Return the identities of the keys that are hot now, in rising order."""
         return self._synopsis.hot_ids()
-
-    def planner(self) -> PlannedGrouping:
-        """Return what finds the hot keys on Spark, where they are counted."""
-        return CountedPopularity(self)._with_hashed_keys()
 
     def _new_synopsis(self) -> CoinSynopsis:
         threshold_bits, decline = self._rates()
@@ -212,3 +235,7 @@ class Popularity(Grouping):
             lone_worker(self._filter.ever, np.array([key_id]), self._hash_seed, self.workers)
         )
         return tuple(range(self.workers)) if worker < 0 else (worker,)
+
+
+def _made(scheme: type[Popularity], parameters: dict[str, Any]) -> Popularity:
+    return scheme(**parameters)

@@ -29,6 +29,7 @@ from unskew.groupings.proactive.worker import (
     take_report,
 )
 from unskew.hashing import Ids, Keys, identities
+from unskew.sketches.cost_sketch import add_cost, clean_cost
 from unskew.sketches.count_min import check_precision, columns_of, row_parameters, sketch_shape
 
 
@@ -74,6 +75,9 @@ class ProactiveShuffle(Grouping):
         Rows that a worker executes between two looks at its sketch (N).
     tolerance
         Largest relative change of the sketched costs that counts as stable (μ).
+    compare
+        Which cells of a sketch that change is taken over: ``"all"``, or the ``"corner"`` of as many
+        columns as there are rows, to which the authors' program [2] looks.
     epsilon, delta
         Precision of the sketches: round(e/ε) columns, ⌈log₂ 1/δ⌉ rows.
     clock
@@ -136,6 +140,7 @@ class ProactiveShuffle(Grouping):
         *,
         window: int = 1024,
         tolerance: float = 0.05,
+        compare: str = "all",
         epsilon: float = 0.05,
         delta: float = 0.1,
         clock: str = "elapsed",
@@ -146,6 +151,7 @@ class ProactiveShuffle(Grouping):
         owner = type(self).__name__
         self.window = check_int(owner, "window", window, minimum=1)
         self.tolerance = check_real(owner, "tolerance", tolerance, minimum=0)
+        self.compare = check_choice(owner, "compare", compare, ["all", "corner"])
         self.epsilon, self.delta = check_precision(owner, epsilon, delta)
         self.clock = check_choice(owner, "clock", clock, ["elapsed", "work"])
         if not isinstance(resync, bool):
@@ -156,7 +162,11 @@ class ProactiveShuffle(Grouping):
             scheduler=new_scheduler(self.workers, rows, columns),
             workers=new_workers(self.workers, rows, columns),
             parameters=row_parameters(self.seed, rows),
-            settings=Settings(self.window, self.tolerance),
+            settings=Settings(
+                self.window,
+                self.tolerance,
+                columns if self.compare == "all" else min(rows, columns),
+            ),
             resync_after=self.window * self.workers if resync else NO_RESYNC,
             by_time=self.clock == "elapsed",
         )
@@ -198,6 +208,24 @@ class ProactiveShuffle(Grouping):
         measured = self._numbers("costs", costs, ids.size)
         _execute_many(self.machines, self._requests, checked, ids, measured, times)
 
+    def learn(self, keys: Keys, costs: ArrayLike) -> None:
+        """Begin with what rows have cost before the first one is routed.
+
+        Every worker has executed its share of them, in turns, has reported, stable or not, and
+        stands idle: the next rows, one per worker, ask for the clocks, then the scheme is greedy.
+
+        Examples
+        --------
+        >>> grouping = ProactiveShuffle(2)
+        >>> grouping.learn([7, 7, 8, 8], [9.0, 9.0, 1.0, 1.0])
+        >>> grouping.phase.name, grouping.estimated.tolist()
+        ('SEND_ALL', [0.0, 0.0])
+        >>> grouping.route_many([7, 8]).tolist(), grouping.estimated.tolist()
+        ([0, 1], [9.0, 1.0])
+        """
+        ids = identities(keys)
+        _learn_many(self.machines, ids, self._numbers("costs", costs, ids.size))
+
     def _numbers(self, parameter: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         if numbers.shape != (size,):
@@ -233,6 +261,21 @@ def _assign_many(machines: Machines, requests: Requests, ids: Ids, out: Workers)
             requests.epochs[worker] = epoch
             requests.estimates[worker] = scheduler.estimated[worker]
         out[i] = worker
+
+
+@compiled
+def _learn_many(machines: Machines, ids: Ids, costs: NDArray[np.float64]) -> None:
+    scheduler, workers, parameters = machines.scheduler, machines.workers, machines.parameters
+    columns = np.empty(parameters.shape[0], np.int64)
+    n_columns = np.uint64(scheduler.cells.shape[2])
+    report = np.empty(scheduler.cells.shape[1:])
+    n_workers = scheduler.estimated.size
+    for i in range(ids.size):
+        columns_of(ids[i], parameters, n_columns, columns)
+        add_cost(workers.cells[i % n_workers], columns, clean_cost(costs[i]))
+    for worker in range(n_workers):
+        number = take_report(workers, worker, report)
+        take_in_report(scheduler, worker, number, report)
 
 
 @compiled

@@ -47,10 +47,12 @@ class WorkerState(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """When a worker looks at its matrices (N) and calls them stable (μ)."""
+    """When a worker looks at its matrices (N), and when it calls them stable (μ)."""
 
     window: int
     tolerance: float
+    columns: int
+    """How many cells of each matrix row it compares."""
 
 
 def new_workers(workers: int, rows: int, columns: int) -> WorkerState:
@@ -88,14 +90,16 @@ def execute(
     state.in_window[worker] += 1
     if state.in_window[worker] < settings.window:
         return False
-    return _end_window(state, worker, settings.tolerance)
+    return _end_window(state, worker, settings)
 
 
 @compiled
-def _end_window(state: WorkerState, worker: int, tolerance: float) -> bool:
+def _end_window(state: WorkerState, worker: int, settings: Settings) -> bool:
     state.in_window[worker] = 0
     cells, snapshot = state.cells[worker], state.snapshots[worker]
-    if state.phases[worker] == _STABILIZING and is_stable(cells, snapshot, tolerance):
+    if state.phases[worker] == _STABILIZING and is_stable(
+        cells, snapshot, settings.tolerance, settings.columns
+    ):
         return True
     take_snapshot(cells, snapshot)
     state.phases[worker] = _STABILIZING

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unskew._validation import check_int, check_real, check_weights
-from unskew.errors import InvalidParameterError
+from unskew._validation import check_capacity, check_int, check_real
 from unskew.groupings.base import SparkMode, Weights, Workers
 from unskew.groupings.plan import Plan, slots_of
 from unskew.groupings.planned import PlannedGrouping
@@ -147,7 +146,7 @@ class Wrap(PlannedGrouping):
         self.max_replicas = max_replicas
         self.min_piece = check_real("Wrap", "min_piece", min_piece, minimum=0, below=1)
         self.tolerance = check_real("Wrap", "tolerance", tolerance, minimum=0)
-        self.capacity = None if capacity is None else _checked_capacity(capacity, workers)
+        self.capacity = None if capacity is None else check_capacity("Wrap", capacity, workers)
         self.splits_keys = max_replicas != 1
         self._sum_of_squares = 0.0  # of the weights learned: how noisy the slots are
         self._cells: HashCells | None = None  # from the first row learned on
@@ -302,7 +301,7 @@ class Wrap(PlannedGrouping):
     def _end_to_end(self, flow: Flow, giants: Cut, placed: LoadArray, level: float) -> Pieces:
         """Lay all flowing keys but the giants, which are cut already, over the rooms."""
         placed = placed + sums_of(giants.loads, giants.workers, self.workers)
-        others = np.setdiff1d(np.arange(flow.ids.size), giants.owners)
+        others = np.delete(np.arange(flow.ids.size), giants.owners)
         loads = flow.loads[others]
         laid = wrap_around(loads, rooms_for(float(loads.sum()), placed, self._capacities))
         cut = Cut(others[owners_of(laid)], laid.workers, laid.loads)
@@ -364,13 +363,6 @@ class Wrap(PlannedGrouping):
     @property
     def _capacities(self) -> LoadArray:
         return np.ones(self.workers) if self.capacity is None else np.array(self.capacity)
-
-
-def _checked_capacity(capacity: Sequence[float], workers: int) -> tuple[float, ...]:
-    checked = check_weights("Wrap", "capacity", capacity, workers)
-    if not checked.min() > 0:
-        raise InvalidParameterError("Wrap", "capacity", "numbers above 0", capacity)
-    return tuple(checked.tolist())
 
 
 def _largest_deviate(workers: int) -> float:

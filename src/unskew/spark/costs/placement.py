@@ -18,6 +18,7 @@ from unskew.scheduling import one_by_one
 from unskew.sketches.cost_sketch import COST, COUNT, mean_cost
 from unskew.spark.columns import evaluated_late, free_names, quoted
 from unskew.spark.routing.online import Router, routed_column
+from unskew.spark.routing.salting import on_workers
 from unskew.spark.session import warn_if_unchecked
 from unskew.spark.worker.cost_machine import RowRouter
 from unskew.spark.worker.cost_messages import HASH_SHIFT, ControlSource, Matrices, Schedule
@@ -135,7 +136,7 @@ def place_by_cost(df: DataFrame, matrices: Matrices, schedule: Schedule) -> Data
         .withColumn(worker, sf.expr(turn if is_even else _lookup(turns, turn)))
         .drop(name, number)
     )
-    return placed.repartitionById(schedule.speeds.size, sf.col(worker)).drop(worker)
+    return on_workers(placed, schedule.speeds.size, sf.col(worker)).drop(worker)
 
 
 def class_text(identity: str, matrices: Matrices, classes: CostClasses) -> str:
@@ -250,4 +251,4 @@ def place_by_schedule(
     name = free_names(df, 1)[0]
     warn_if_unchecked(df.sparkSession)
     worker = scheduled_worker(sf.col(df.columns[-1]), workers, matrices, source)
-    return df.withColumn(name, worker).repartitionById(workers, sf.col(name)).drop(name)
+    return on_workers(df.withColumn(name, worker), workers, sf.col(name)).drop(name)

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -16,6 +18,7 @@ from unskew.spark.costs.placement import place_by_cost
 from unskew.spark.costs.scheduler import CostControl, RoundReport, cost_fields, work_in
 from unskew.spark.loads import Loads
 from unskew.spark.steps.running import map_in_arrow, map_with_stats
+from unskew.spark.versions import to_arrow
 from unskew.spark.worker.cost_machine import ENOUGH_ROWS
 from unskew.spark.worker.cost_messages import GivenControl, Matrices, matrices_of, work_done_from
 from unskew.spark.worker.row_costs import RowCosts, RowWeights
@@ -32,15 +35,19 @@ Call: TypeAlias = Callable[[pa.Table], object]
 
 _LARGEST_PART = 20
 _ROUNDS = 2
+_ALIKE = 0.5
+_LEAST_OF_ROWS = 1e-3
 
 
 def measured_costs(
-    df: DataFrame, by: list[str], workers: int, call: Call, *, seed: int
+    df: DataFrame, by: list[str], workers: int, call: Call, *, seed: int, whole_keys: bool = False
 ) -> RowWeights | None:
     """Return what rows of the keys of ``df`` cost, or None if there are too few to measure.
 
     Runs a job that works on a sample, spread round-robin over the workers; what it returns is
-    thrown away. Cost is taken to be in proportion to rows.
+    thrown away. What a call takes is taken to be a part of its own, the same for all groups, and
+    one in proportion to its rows (`seconds_of_calls`): a group that is large weighs its rows, one
+    that is small what it costs to be called at all.
 
     Parameters
     ----------
@@ -52,6 +59,8 @@ def measured_costs(
         What is to be timed, on rows of one key.
     seed
         Picks the sample.
+    whole_keys
+        Whether every group is one call, which then weighs something, too.
     """
     part = part_to_learn(df.count(), workers, sample_size(workers))
     if not part:
@@ -59,11 +68,39 @@ def measured_costs(
     name = free_names(df, 1)[0]
     sample = df.withColumn(name, identity(df, by)).sample(fraction=part, seed=seed)
     step = measuring_step(call, [*df.columns, name], by)
-    found = map_in_arrow(sample.repartition(workers), step, from_arrow_schema(MEASURED)).toArrow()
+    found = to_arrow(map_in_arrow(sample.repartition(workers), step, from_arrow_schema(MEASURED)))
     if not found.num_rows:
         return None
     rows, seconds = found["rows"].to_numpy(), found["seconds"].to_numpy()
-    return RowCosts.measured(identities(found["id"]), rows, seconds).row_weights()
+    per_call = seconds_of_calls(rows, seconds) if whole_keys else 0.0
+    of_rows = np.maximum(seconds - per_call, _LEAST_OF_ROWS * seconds)
+    weights = RowCosts.measured(identities(found["id"]), rows, of_rows).row_weights()
+    return weights._replace(per_group=per_call * rows.sum() / max(of_rows.sum(), 1e-300))
+
+
+def seconds_of_calls(rows: NDArray[np.int64], seconds: NDArray[np.float64]) -> float:
+    """Return what a call takes whatever its rows, from the rows and seconds of calls.
+
+    Two equations: all calls together, and the half with the fewest rows, by their medians so that a
+    call that was interrupted does not count. 0 where calls are too much alike to tell.
+
+    Examples
+    --------
+    A call takes 0.5 s, and a row 0.01 s more:
+
+    >>> rows = np.array([1, 2, 3, 50, 200])
+    >>> round(seconds_of_calls(rows, 0.5 + 0.01 * rows), 3)
+    0.5
+    >>> seconds_of_calls(rows, 0.01 * rows), seconds_of_calls(rows[:1], np.array([2.0]))
+    (0.0, 0.0)
+    """
+    few = rows <= np.median(rows)
+    of_few, mean_rows = float(np.median(rows[few])), float(rows.mean())
+    if of_few > _ALIKE * mean_rows:
+        return 0.0
+    few_seconds, mean_seconds = float(np.median(seconds[few])), float(seconds.mean())
+    per_row = max(0.0, (mean_seconds - few_seconds) / (mean_rows - of_few))
+    return max(0.0, round(few_seconds - per_row * of_few, 9))
 
 
 class LearnedBatch(NamedTuple):
@@ -156,6 +193,6 @@ def learn_costs(
         now = control.control()
         placed = place_by_cost(sample, matrices, now.schedule)
         measures = measures_of(step, df.columns[:-1], matrices, GivenControl(now))
-        done = map_in_arrow(placed, measures, f"{WORK_DONE} binary").toArrow()[WORK_DONE]
+        done = to_arrow(map_in_arrow(placed, measures, f"{WORK_DONE} binary"))[WORK_DONE]
         reports.append(control.take(work_done_from(one) for one in done.to_pylist()))
     return reports

@@ -16,7 +16,7 @@ from unskew.spark.costs.scheduler import CostControl, cost_fields, work_in
 from unskew.spark.plans.saved import check_local_path, key_types
 from unskew.spark.steps.running import STATS_FIELD, map_with_stats
 from unskew.spark.stream.listener import follow, new_name
-from unskew.spark.stream.loop import Loop, Report, costs_file
+from unskew.spark.stream.loop import Loop, Report, file_without_plans
 from unskew.spark.worker.cost_messages import (
     ControlFolder,
     DamagedMessageError,
@@ -85,7 +85,7 @@ class CostLoop(Loop[list[WorkDone]]):
     def __init__(
         self, owner: str, folder: Path, target: str, workers: int, matrices: Matrices
     ) -> None:
-        file = costs_file(owner, folder, target)
+        file = file_without_plans(owner, folder, "costs", target)
         self._control = _restored(file.read(owner), workers, matrices)
         super().__init__(folder, file, without_file="Rows went round-robin")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, SparkSession
 
+from unskew._files import write_atomically
 from unskew.errors import InvalidParameterError
-from unskew.spark.plans.saved import write_atomically
 from unskew.spark.worker.live_files import LivePair, Written, as_text, newest_whole, read_whole
 
 _UNLIKE_ANY = (-1, -1)
@@ -53,9 +53,10 @@ class LiveFile:
     """
 
     def __init__(self, folder: Path, kind: str, target: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         # Executors may run in another folder than the driver.
-        paths = [folder.absolute() / f"{kind}-{letter}.txt" for letter in "ab"]
+        self.folder = folder.absolute()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        paths = [self.folder / f"{kind}-{letter}.txt" for letter in "ab"]
         self.pair = LivePair(paths, target)
         whole = newest_whole(paths)
         self._revision = 0 if whole is None else whole.revision

@@ -1,18 +1,18 @@
 """Plans as files: readable JSON, versioned, never half written."""
 
 import json
-import os
 import re
-import tempfile
 import warnings
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from unskew._files import write_atomically
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.base import Grouping
@@ -22,7 +22,10 @@ from unskew.spark.columns import By
 
 FORMAT = 1
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive
-_FILE_NAME = re.compile(r"plan-(\d{6,})\.json")
+_FILE_NAME = re.compile(r"plan-(\d{6,18})\.json")
+_MOST_BYTES = 1 << 26
+_MOST_WHOLE, _MOST_DIGITS = (1 << 31) - 1, 20
+_LEAST_REAL, _MOST_REAL = 1e-100, 1e100
 
 
 class PlanFileError(UnskewError):
@@ -113,6 +116,10 @@ class KeyPlan(Plan):
         """
         write_atomically(check_local_path("Plan.save", "path", path), _as_text(self))
 
+    def own_fields(self) -> dict[str, Any]:
+        """Return what a file of this kind of plan has beside the fields that all have."""
+        return {}
+
     def check_fits(
         self, owner: str, by: By, workers: int, types: tuple[str, ...] | None = None
     ) -> None:
@@ -146,7 +153,10 @@ def key_types(df: DataFrame, by: By) -> tuple[str, ...]:
 
 
 def load_plan(path: str | Path) -> KeyPlan:
-    """Read a plan that `KeyPlan.save` has written.
+    """Read a plan that `KeyPlan.save` has written; that of a join is a `JoinPlan`.
+
+    Every field is checked before anything is made of it: a file that is damaged, edited or made up
+    is refused, with the field that is wrong, in bounded time and memory.
 
     Raises
     ------
@@ -155,16 +165,124 @@ def load_plan(path: str | Path) -> KeyPlan:
     """
     file = check_local_path("load_plan", "path", path)
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["format"] != FORMAT:
+        size = file.stat().st_size
+        if size > _MOST_BYTES:
+            raise PlanFileError(f"{path}: {size:,} bytes are no plan, {_MOST_BYTES:,} at most are.")
+        found = Fields(json.loads(file.read_text(encoding="utf-8"), parse_int=_parse_int))
+        if found.whole("format", 0, _MOST_WHOLE) != FORMAT:
             raise PlanFileError(f"{path}: format {found['format']} is not known here, {FORMAT} is.")
         return _from_fields(found)
     except OSError as error:
         raise PlanFileError(f"{path}: cannot be read ({error.strerror}).") from error
-    except (ValueError, TypeError, KeyError, IndexError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise PlanFileError(
-            f"{path}: not a whole plan ({type(error).__name__}: {error})."
+            f"{path}: not a whole plan ({error or type(error).__name__})."
         ) from error
+
+
+class Fields:
+    """The fields of a plan file, each of the kind that is asked for, or a ValueError that names it.
+
+    Parameters
+    ----------
+    found
+        What JSON has made of the file.
+
+    Examples
+    --------
+    >>> fields = Fields({"workers": 4, "slot_workers": [0, 7]})
+    >>> fields.whole("workers", 1, 100)
+    4
+    >>> fields.wholes("slot_workers", 0, 3)
+    Traceback (most recent call last):
+    ValueError: slot_workers must be a list of whole numbers from 0 to 3
+    >>> fields.text("why")
+    Traceback (most recent call last):
+    ValueError: why is missing
+    """
+
+    def __init__(self, found: object) -> None:
+        if not isinstance(found, dict):
+            raise ValueError("it holds no fields")  # noqa: TRY004 (a file, not a parameter)
+        self._found = found
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a field, and it is not null."""
+        return self._found.get(name) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._found:
+            raise ValueError(f"{name} is missing")
+        return self._found[name]
+
+    def whole(self, name: str, least: int, most: int) -> int:
+        """Return a whole number within bounds."""
+        value = self[name]
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"{name} must be a whole number from {least} to {most}")
+        return value
+
+    def real(self, name: str, *, least: float = 0.0) -> float:
+        """Return a finite number that is not below ``least``."""
+        return float(self._real_list(name, [self[name]], least)[0])
+
+    def wholes(self, name: str, least: int, most: int) -> NDArray[np.int64]:
+        """Return a list of whole numbers within bounds, as an array."""
+        values = self[name]
+        if not isinstance(values, list) or not all(
+            type(value) is int and least <= value <= most for value in values
+        ):
+            raise ValueError(f"{name} must be a list of whole numbers from {least} to {most}")
+        return np.array(values, np.int64)
+
+    def reals(self, name: str, *, least: float = 0.0) -> NDArray[np.float64]:
+        """Return a list of finite numbers that are not below ``least``, as an array.
+
+        Very small ones and very large ones are refused, too: sums and ratios of them are neither.
+        """
+        values = self[name]
+        if not isinstance(values, list):
+            raise ValueError(f"{name} must be a list of numbers")  # noqa: TRY004
+        return self._real_list(name, values, least)
+
+    def text(self, name: str) -> str:
+        """Return text."""
+        if not isinstance(self[name], str):
+            raise ValueError(f"{name} must be text")  # noqa: TRY004
+        return str(self[name])
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        values = self[name]
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError(f"{name} must be a list of text")
+        return tuple(values)
+
+    @staticmethod
+    def _real_list(name: str, values: list[Any], least: float) -> NDArray[np.float64]:
+        for value in values:
+            if type(value) not in (int, float) or not (
+                value == least == 0 or max(least, _LEAST_REAL) <= value <= _MOST_REAL
+            ):
+                raise ValueError(
+                    f"{name} must be finite numbers, {least:g} or more, "
+                    f"0 or from {_LEAST_REAL:g} to {_MOST_REAL:g}"
+                )
+        return np.array(values, np.float64)
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def plan_files(folder: str | Path) -> list[int]:
+    """Return the numbers of all plan files in a folder, damaged or not, in rising order."""
+    if not Path(folder).is_dir():
+        return []
+    found = (_FILE_NAME.fullmatch(file.name) for file in Path(folder).iterdir())
+    return sorted(int(match[1]) for match in found if match)
 
 
 class PlanStore:
@@ -183,8 +301,7 @@ class PlanStore:
 
     def versions(self) -> list[int]:
         """Return the numbers of all plan files, damaged or not, in rising order."""
-        found = (_FILE_NAME.fullmatch(file.name) for file in self.folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
+        return plan_files(self.folder)
 
     def path_of(self, version: int) -> Path:
         """Return the file of a version."""
@@ -214,10 +331,14 @@ class PlanStore:
         """
         for version in reversed(self.versions()):
             try:
-                return load_plan(self.path_of(version))
+                return self.load(version)
             except PlanFileError as error:
                 self._report(str(error))
         return None
+
+    def load(self, version: int) -> KeyPlan:
+        """Read the plan of a version, which is the number of the file, whatever is in it."""
+        return replace(load_plan(self.path_of(version)), version=version)
 
     def _report(self, message: str) -> None:
         if message not in self._reported:
@@ -246,33 +367,47 @@ def _as_text(plan: KeyPlan) -> str:
         "piece_workers": plan.pieces.workers.tolist(),
         "piece_loads": plan.pieces.loads.tolist(),
         "slot_workers": plan.slot_workers.tolist(),
+        **plan.own_fields(),
     }
     lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _from_fields(found: dict[str, Any]) -> KeyPlan:
-    types = found.get("types")  # older files have none
-    spread_by = found.get("spread_by", found.get("deal_by"))  # what older files call it
-    names = ("grouping", "parameters", "learned_from", "why", "version", "created")
+def _from_fields(found: Fields) -> KeyPlan:
+    workers = found.whole("workers", 1, _MOST_WHOLE)
+    spread_by = "spread_by" if found.has("spread_by") else "deal_by"  # what older files call it
+    capacity = found.reals("capacity", least=_LEAST_REAL) if found.has("capacity") else None
+    parameters = found["parameters"]
+    if not isinstance(parameters, dict):
+        raise ValueError("parameters must be names with values")  # noqa: TRY004
     plan = KeyPlan(
-        workers=int(found["workers"]),
+        workers=workers,
         slot_member=HASHED_MEMBER,
-        slot_workers=np.array(found["slot_workers"], np.int32),
-        hot_ids=np.array(found["hot_keys"], np.int64).view(np.uint64),
+        slot_workers=found.wholes("slot_workers", 0, workers - 1).astype(np.int32),
+        hot_ids=found.wholes("hot_keys", -(1 << 63), (1 << 63) - 1).view(np.uint64),
         pieces=Pieces(
-            np.array(found["piece_starts"], np.int64),
-            np.array(found["piece_workers"], np.int32),
-            np.array(found["piece_loads"], np.float64),
+            found.wholes("piece_starts", 0, _MOST_WHOLE),
+            found.wholes("piece_workers", 0, workers - 1).astype(np.int32),
+            found.reals("piece_loads"),
         ),
-        predicted_loads=np.array(found["predicted_loads"], np.float64),
-        capacity=None if found.get("capacity") is None else np.array(found["capacity"]),
-        by=tuple(found["by"]),
-        types=None if types is None else tuple(types),
-        spread_by=tuple(spread_by or ()),
-        **{name: found[name] for name in names},
+        predicted_loads=found.reals("predicted_loads"),
+        capacity=capacity,
+        by=found.texts("by"),
+        # Older files have neither of these.
+        types=found.texts("types") if found.has("types") else None,
+        spread_by=found.texts(spread_by) if found.has(spread_by) else (),
+        parameters=parameters,
+        version=found.whole("version", 1, _MOST_WHOLE),
+        grouping=found.text("grouping"),
+        learned_from=found.text("learned_from"),
+        why=found.text("why"),
+        created=found.text("created"),
     )
     refuse_inconsistent(plan)
+    if found.has("other_by"):
+        from unskew.spark.plans.join_plan import JoinPlan
+
+        return JoinPlan.with_own_fields(plan, found)
     return plan
 
 
@@ -289,18 +424,3 @@ def check_local_path(owner: str, parameter: str, path: str | Path) -> Path:
             owner, parameter, "a local or mounted path", str(path), hint=hint
         )
     return Path(path)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new, never a part of either."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)  # a temporary file is its owner's alone; executors read plans too
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -77,7 +77,7 @@ def worker_column(identity: Column, plan: Plan, *, position: Column | None = Non
     tables["firsts"] = tables["entries"][tables["starts"]]
 
     def lookup(name: str, at: Column) -> Column:
-        return _element(tables[name], at, "bigint" if name in _BIGINTS else "int")
+        return element(tables[name], at, "bigint" if name in _BIGINTS else "int")
 
     code = lookup("codes", slot_column(identity, fine.slot_workers.size))
     # Hot keys first: only what the first condition has twice, as this one has the identity, does
@@ -212,7 +212,7 @@ def _slot_worker(identity: Column, plan: Plan) -> Column:
     slot = slot_column(identity, plan.slot_workers.size)
     if np.array_equal(plan.slot_workers, np.arange(plan.slot_workers.size)):
         return slot
-    return _element(plan.slot_workers, slot)
+    return element(plan.slot_workers, slot)
 
 
 def _scaled_slot(identity: Column, n_slots: Column) -> Column:
@@ -240,14 +240,18 @@ def _source(row_number: Column) -> Column:
     return sf.shiftrightunsigned(row_number, ROW_BITS)
 
 
-def _element(values: NDArray[np.integer], at: Column, kind: str = "int") -> Column:
-    """Look up ``values[at]`` in constant time.
+def element(values: NDArray[np.integer], at: Column, kind: str = "int") -> Column:
+    """Look up ``values[at]`` in constant time."""
+    return sf.get(literal_array(values, kind), at)
+
+
+def literal_array(values: NDArray[np.integer], kind: str = "int") -> Column:
+    """Return an array of numbers as one literal.
 
     The text is read once, when the query is optimised; an ``array`` of so many literals would
     take the analyser seconds, and a map is searched from its start.
     """
-    text = ",".join(map(str, values.tolist()))
-    return sf.get(sf.split(sf.lit(text), ",").cast(f"array<{kind}>"), at)
+    return sf.split(sf.lit(",".join(map(str, values.tolist()))), ",").cast(f"array<{kind}>")
 
 
 def _with_fine_slots(plan: Plan, *, deepest: int, most: int) -> Plan:

@@ -17,6 +17,7 @@ from unskew.hashing import Ids, identities
 from unskew.scheduling import LoadArray
 from unskew.spark.routing.contents import MOST_DEVIATION, content_deviation, content_hash
 from unskew.spark.routing.expression import slot_column
+from unskew.spark.versions import to_arrow
 from unskew.spark.worker.row_costs import RowWeights
 
 WAYS = ("sample", "pass")
@@ -41,6 +42,12 @@ class Sample(NamedTuple):
     ids: Ids
     contents: list[Ids]
 
+    def weights(self, costs: RowWeights | None) -> LoadArray | None:
+        """Return what each row weighs; None where all weigh the same."""
+        if costs is None:
+            return None
+        return costs.of_sample(self.ids, min(1.0, self.ids.size / max(self.rows, 1)))
+
 
 class SlotCounts(NamedTuple):
     """What was learned of a DataFrame: rows of the heaviest keys, and of all hash slots."""
@@ -48,6 +55,11 @@ class SlotCounts(NamedTuple):
     ids: Ids
     rows: LoadArray
     slot_rows: LoadArray
+    slot_keys: LoadArray
+
+    def teach(self, grouping: PlannedGrouping) -> None:
+        """Let a scheme learn from them."""
+        grouping.learn_counts(self.ids, self.rows, self.slot_rows)
 
     def weighted(self, costs: RowWeights | None) -> "SlotCounts":
         """Return what the rows cost; those of other keys than the heaviest cost the mean."""
@@ -57,7 +69,9 @@ class SlotCounts(NamedTuple):
         slot_loads = self.slot_rows.copy()
         slots = slots_of(self.ids, HASHED_MEMBER, slot_loads.size)
         np.add.at(slot_loads, slots, self.rows * (weights - 1.0))
-        return SlotCounts(self.ids, self.rows * weights, slot_loads)
+        slot_loads += costs.per_group * self.slot_keys
+        loads = self.rows * weights + costs.per_group
+        return SlotCounts(self.ids, loads, slot_loads, self.slot_keys)
 
 
 def learn(
@@ -101,12 +115,12 @@ def learn(
     refuse_stream("learn", df)
     if how == "pass":
         counts = count_all(df, identity, grouping.plan.slot_workers.size)
-        grouping.learn_counts(*counts.weighted(costs))
+        counts.weighted(costs).teach(grouping)
         return grouping.build()
     size = sample_size(grouping.workers) if rows is None else rows
     size = check_int("learn", "rows", size, minimum=1)
-    ids = take_sample(df, identity, size, seed).ids
-    return grouping.learn(ids, weights=_weights(ids, costs)).build()
+    sample = take_sample(df, identity, size, seed)
+    return grouping.learn(sample.ids, weights=sample.weights(costs)).build()
 
 
 def learn_placing(
@@ -151,17 +165,13 @@ def learn_placing(
         return Learned(learn(df, identity, planner, how="pass", costs=costs).plan, ())
     columns = likely if planner.splits_keys else ()
     sample = take_sample(df, identity, sample_size(planner.workers), planner.seed, columns)
-    plan = planned(planner, sample.ids, costs)
+    plan = planned(planner, sample, costs)
     return Learned(plan, telling_columns(sample, plan, columns))
 
 
-def planned(planner: PlannedGrouping, ids: Ids, costs: RowWeights | None) -> Plan:
+def planned(planner: PlannedGrouping, sample: Sample, costs: RowWeights | None) -> Plan:
     """Return the plan that ``planner`` makes of a sample of all rows."""
-    return planner.learn(ids, weights=_weights(ids, costs)).build().plan
-
-
-def _weights(ids: Ids, costs: RowWeights | None) -> LoadArray | None:
-    return None if costs is None else costs.weights(ids)
+    return planner.learn(sample.ids, weights=sample.weights(costs)).build().plan
 
 
 def telling_columns(sample: Sample, plan: Plan, columns: Sequence[str]) -> tuple[str, ...]:
@@ -183,15 +193,24 @@ def refuse_stream(owner: str, df: DataFrame) -> None:
 
 
 def take_sample(
-    df: DataFrame, identity: Column, rows: int, seed: int, columns: Sequence[str] = ()
+    df: DataFrame,
+    identity: Column,
+    rows: int,
+    seed: int,
+    columns: Sequence[str] = (),
+    *,
+    total: int | None = None,
 ) -> Sample:
-    """Return the identities of about so many rows, and hashes of what is in ``columns``."""
-    total = df.count()
+    """Return the identities of about so many rows, and hashes of what is in ``columns``.
+
+    ``total`` is how many rows there are, where that is known.
+    """
+    total = df.count() if total is None else total
     sampled = df if total <= rows else df.sample(fraction=rows / total, seed=seed)
     room = rows + 5 * math.isqrt(rows)  # a sample is this large at most, but for bad luck
     hashes = [content_hash(identity, columns[: last + 1]) for last in range(len(columns))]
     named = [hashed.alias(f"content{last}") for last, hashed in enumerate(hashes)]
-    table = sampled.select(identity.alias("id"), *named).limit(room).toArrow()
+    table = to_arrow(sampled.select(identity.alias("id"), *named).limit(room))
     ids, *contents = (identities(column) for column in table.columns)
     return Sample(total, ids, contents)
 
@@ -201,10 +220,14 @@ def count_all(df: DataFrame, identity: Column, n_slots: int) -> SlotCounts:
     times = max(1, _FINE_SLOTS // n_slots)
     keys = df.select(identity.alias("id")).groupBy("id").agg(sf.count("*").alias("rows"))
     slots = keys.groupBy(slot_column(sf.col("id"), n_slots * times).alias("slot")).agg(
-        sf.sum("rows").alias("rows"), sf.max(sf.struct("rows", "id")).alias("top")
+        sf.sum("rows").alias("rows"),
+        sf.count("*").alias("keys"),
+        sf.max(sf.struct("rows", "id")).alias("top"),
     )
-    table = slots.select("slot", "rows", "top.id", sf.col("top.rows").alias("top")).toArrow()
+    columns = ("slot", "rows", "keys", "top.id", sf.col("top.rows").alias("top"))
+    table = to_arrow(slots.select(*columns))
     table = table.sort_by("slot")  # rows come in any order; plans should not depend on it
-    slot_rows = np.zeros(n_slots)
-    np.add.at(slot_rows, table["slot"].to_numpy() // times, table["rows"].to_numpy())
-    return SlotCounts(identities(table["id"]), table["top"].to_numpy().astype(float), slot_rows)
+    sums = [np.zeros(n_slots), np.zeros(n_slots)]
+    for total, name in zip(sums, ("rows", "keys"), strict=True):
+        np.add.at(total, table["slot"].to_numpy() // times, table[name].to_numpy())
+    return SlotCounts(identities(table["id"]), table["top"].to_numpy().astype(float), *sums)

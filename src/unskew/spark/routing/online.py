@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column
-from pyspark.sql.pandas.functions import arrow_udf
 
 from unskew.groupings.base import Grouping, Workers
 from unskew.hashing import Ids, identities
 from unskew.spark.steps.running import shipped
+from unskew.spark.versions import column_step
 from unskew.spark.worker.row_costs import RowWeights
 
 Router: TypeAlias = Callable[[Ids], NDArray[Any]]
@@ -41,8 +41,7 @@ def routed_column(identity: Column, start: Callable[[], Router], kind: str = "in
             yield pa.array(router(identities(batch)))
 
     # Rows that come in another order go elsewhere: not deterministic, and evaluated once per row.
-    make: Any = arrow_udf  # its overloads want the kind by name, and then it warns: hints suffice
-    udf = make(shipped(route), kind).asNondeterministic()
+    udf = column_step(shipped(route), kind).asNondeterministic()
     # Given twice, and sent once: the optimiser would put what is used but once back in its place.
     column: Column = udf(identity, identity)
     return column

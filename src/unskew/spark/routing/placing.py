@@ -23,6 +23,7 @@ from unskew.spark.routing.expression import (
 )
 from unskew.spark.routing.learning import WAYS
 from unskew.spark.routing.online import online_worker
+from unskew.spark.routing.salting import on_workers
 from unskew.spark.routing.schemes import grouping_for
 from unskew.spark.session import warn_if_unchecked
 from unskew.spark.worker.row_costs import RowWeights
@@ -40,7 +41,7 @@ class Routed(NamedTuple):
 
     def placed(self, workers: int) -> DataFrame:
         """Return the rows on their workers."""
-        return self.df.repartitionById(workers, self.worker).drop(*self.helpers)
+        return on_workers(self.df, workers, self.worker).drop(*self.helpers)
 
 
 def route(
@@ -71,6 +72,9 @@ def route(
         check_plan_for(owner, plan, df, names, workers)
         return by_plan(rows, key, plan, _columns_of(plan, df) if chosen is None else chosen)
     scheme = grouping_for(grouping, workers, seed=seed, owner=owner)
+    if chosen and scheme.spark != "plan":
+        expected = f"left out with {scheme.name}, which places every row by itself"
+        raise InvalidParameterError(owner, "spread_by", expected, ", ".join(chosen))
     if scheme.spark == "round-robin":
         return _by_own_column(rows, _row_number(rows), partial(round_robin_column, workers))
     if scheme.spark == "online":

@@ -32,7 +32,7 @@ def learning_on_streams() -> list[str]:
     """Return the names of the schemes that can go on learning while a stream runs.
 
     >>> learning_on_streams()
-    ['distribution-aware', 'popularity', 'wrap']
+    ['distribution-aware', 'popularity-counted', 'wrap']
     """
     return [name for name in runnable() if GROUPINGS[name].learns_on_streams]
 

@@ -14,6 +14,7 @@ from unskew.errors import InvalidParameterError, MissingExtraError
 from unskew.spark.aggregators import Aggregator
 from unskew.spark.columns import By, quoted, unused_name
 from unskew.spark.steps.running import arrow_schema, map_in_arrow, map_with_stats, struct_type
+from unskew.spark.versions import STATE_IN_PYTHON, require
 from unskew.spark.worker.key_times import Timing
 from unskew.spark.worker.partial_states import merge_step, with_names, work_step
 from unskew.spark.worker.results import column_arrays
@@ -118,6 +119,7 @@ def _state_field(name: str, states: StructType) -> pa.Field:
 
 def check_state_store(spark: SparkSession) -> None:
     """Raise if the session could not keep the states of `GroupedFrame.apply` on a stream."""
+    require(spark, STATE_IN_PYTHON, "apply on a stream")
     store = spark.conf.get(STATE_STORE)
     if store != ROCKSDB:
         raise InvalidParameterError(

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructField, StructType
 
 from unskew.errors import InvalidParameterError
 from unskew.spark.columns import unused_name
+from unskew.spark.versions import schema_from_ddl
 from unskew.spark.worker.stats_rows import STATS_TYPE, with_stats
 from unskew.spark.worker.task import Step
 from unskew.spark.worker.tuning import SWITCH
@@ -38,7 +39,7 @@ def shipped(step: _AnyStep) -> _AnyStep:
     Parameters
     ----------
     step
-        From an iterator of batches to one; for ``mapInArrow`` or ``arrow_udf``.
+        From an iterator of batches to one; for ``mapInArrow`` or `versions.column_step`.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def struct_type(owner: str, parameter: str, schema: object) -> StructType:
         schema = from_arrow_schema(schema)
     elif isinstance(schema, str):
         try:
-            schema = StructType.fromDDL(schema)
+            schema = schema_from_ddl(schema)
         except ParseException as error:
             raise InvalidParameterError(owner, parameter, "DDL text", schema) from error
     if not isinstance(schema, StructType) or not schema.fields:

@@ -83,6 +83,38 @@ def read_hot(hot: str) -> tuple[Ids, NDArray[np.float64]]:
     return np.ascontiguousarray(ids).view(np.uint64), rows.astype(np.float64)
 
 
+def row_counts(worker: Column, workers: int) -> Column:
+    """Return an aggregate that counts the rows of each worker, as text."""
+    return _joined(frequent(worker, workers, 2 * workers + 64))
+
+
+def read_loads(text: str, workers: int) -> NDArray[np.float64]:
+    """Return the rows of each worker that `row_counts` has counted.
+
+    >>> read_loads("2:10,0:4", 3).tolist()
+    [4.0, 0.0, 10.0]
+    """
+    worker, rows = _numbers(text).T
+    return np.bincount(worker, rows, minlength=workers).astype(np.float64)
+
+
+def moved_keys(has_moved: Column, identity: Column, worker: Column, most: int) -> Column:
+    """Return an aggregate of the keys that were given another worker, and which, as text."""
+    pair = sf.when(has_moved, sf.concat_ws(":", identity, worker))
+    found = sf.transform(frequent(pair, most, 2 * most), lambda one: one["item"])
+    return sf.array_join(sf.filter(found, lambda item: item.isNotNull()), ",")
+
+
+def read_moved(text: str) -> tuple[Ids, NDArray[np.int64]]:
+    """Return the identities that `moved_keys` has found, and to which workers they went.
+
+    >>> [found.tolist() for found in read_moved("7:2,7:5")]
+    [[7, 7], [2, 5]]
+    """
+    ids, workers = _numbers(text).T
+    return np.ascontiguousarray(ids).view(np.uint64), np.ascontiguousarray(workers)
+
+
 def frequent(column: Column, wanted: int, counters: int) -> Column:
     """Return an aggregate that counts the ``wanted`` most frequent values of a column.
 

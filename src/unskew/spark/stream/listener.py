@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from pyspark import SparkContext
+import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -26,7 +26,8 @@ def keep_class_lookups() -> None:
 
     What is found holds for the life of the JVM. On Spark Connect there is none in this process.
     """
-    jvm = SparkContext._jvm
+    context: Any = getattr(pyspark, "SparkContext", None)  # a client of Connect alone has none
+    jvm = None if context is None else context._jvm
     if jvm is None or "py4j" in vars(jvm):
         return
     package = jvm.py4j

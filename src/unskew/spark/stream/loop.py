@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -17,9 +16,9 @@ from unskew.events import PLAN_RECORD, Epoch, append_epoch
 from unskew.groupings.plan import Plan, check_plan
 from unskew.metrics import imbalance_percent
 from unskew.spark.plans.live_file import LiveFile
-from unskew.spark.plans.saved import KeyPlan, PlanFileError, PlanStore, load_plan
+from unskew.spark.plans.saved import KeyPlan, PlanFileError, PlanStore
 from unskew.spark.routing.expression import TABLES_TYPE, live_tables
-from unskew.spark.steps.running import STATS_FIELD, WorkerStats, read_stats
+from unskew.spark.steps.running import STATS_FIELD, read_stats
 from unskew.spark.stream.counters import (
     EpochCounts,
     busy_counts,
@@ -56,11 +55,42 @@ class Report(NamedTuple):
     hot: str = ""
     keys: int = 0
     """Counters of a micro-batch that is placed by a plan, see `counters.read_counts`."""
+    moved: str = ""
+    """Keys that were given another worker, see `counters.moved_keys`."""
 
     @classmethod
     def of(cls, progress: Any, **found: Any) -> Self:
         """Return what was ``found`` in the progress of a query, and of which micro-batch it is."""
         return cls(str(progress.id), str(progress.runId), int(progress.batchId), **found)
+
+    @classmethod
+    def of_counters(cls, progress: Any, name: str) -> Self | None:
+        """Return the counters that a query observes as ``name``, and what its work steps measured.
+
+        None if the micro-batch had no rows.
+        """
+        row = progress.observedMetrics[name].asDict()
+        if not row["places"]:
+            return None
+        work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
+        return cls.of(
+            progress,
+            version=int(row["version"]),
+            places=str(row["places"]),
+            hot=str(row["hot"]),
+            keys=int(row["keys"]),
+            moved=str(row.get("moved") or ""),
+            stats=work[STATS_FIELD] if work else None,
+        )
+
+    def busy_seconds(self, workers: int) -> tuple[float, ...] | None:
+        """Return how long each worker was busy; None where no work step reports it."""
+        if self.stats is None:
+            return None
+        seconds = [0.0] * workers
+        for one in read_stats(self.stats, workers):
+            seconds[one.worker] += one.seconds
+        return tuple(seconds)
 
 
 class PlacedStream(NamedTuple):
@@ -141,6 +171,14 @@ class Loop(ABC, Generic[_Observed]):
     def _look_after_files(self) -> list[str]:
         """Log and return the names of the files that were damaged since the last time."""
         damaged = self._file.damaged()
+        if not self._file.folder.exists():
+            _log.warning(
+                "%s was deleted and is made again; the stream goes on. What was on record there "
+                "is gone.",
+                self._file.folder,
+            )
+            self._file.folder.mkdir(parents=True, exist_ok=True)
+            return damaged
         for name in damaged:
             _log.warning("%s was damaged and has been written again; the stream goes on.", name)
         return damaged
@@ -148,8 +186,8 @@ class Loop(ABC, Generic[_Observed]):
     def _say_unseen(self) -> None:
         if self._without_file is not None:
             _log.warning(
-                "%s: no task has found a whole file of costs in %s. Is it the same folder on the "
-                "driver and on all executors?",
+                "%s: no task has found a whole file of what is known in %s. Is it the same folder "
+                "on the driver and on all executors?",
                 self._without_file,
                 self.folder,
             )
@@ -169,6 +207,8 @@ class PlanLoop(Loop[EpochCounts]):
         Their types, as `key_types` says them.
     planner
         Makes the plans.
+    start
+        The plan to start with, if the folder has none.
     threshold
         By how many points of imbalance a new plan has to be better.
     by_busy_time
@@ -189,6 +229,7 @@ class PlanLoop(Loop[EpochCounts]):
         types: tuple[str, ...],
         planner: Planner,
         *,
+        start: Plan | None = None,
         threshold: float,
         by_busy_time: bool = False,
     ) -> None:
@@ -199,6 +240,8 @@ class PlanLoop(Loop[EpochCounts]):
         self.by_busy_time = by_busy_time
         self._store = PlanStore(folder)
         latest = self._store.latest()
+        if latest is None and start is not None:
+            latest = self._begun_with(start)
         self._version = latest.version if latest else 0
         self._plan = self._fitting(latest) if latest else planner.first_plan
         check_plan("plan_path", self._plan)
@@ -215,18 +258,7 @@ class PlanLoop(Loop[EpochCounts]):
 
     def read(self, progress: Any, name: str) -> Report | None:
         """Return the counters of a micro-batch, and what its work steps measured."""
-        row = progress.observedMetrics[name]
-        if not row["places"]:
-            return None
-        work = progress.observedMetrics.get(f"{name}{WORK_SUFFIX}")
-        return Report.of(
-            progress,
-            version=int(row["version"]),
-            places=str(row["places"]),
-            hot=str(row["hot"]),
-            keys=int(row["keys"]),
-            stats=work[STATS_FIELD] if work else None,
-        )
+        return Report.of_counters(progress, name)
 
     def routing_column(self, spark: SparkSession) -> Column:
         """Return the plan in force as a column of `ROUTING_TYPE` for a query."""
@@ -238,6 +270,24 @@ class PlanLoop(Loop[EpochCounts]):
             self._runs.discard(run)
             if not self._runs:
                 self.planner.forget()
+
+    def _begun_with(self, plan: Plan) -> KeyPlan | None:
+        """Put the plan that the user gave into the folder; one of plain hashing needs no file."""
+        if isinstance(plan, KeyPlan) and plan.grouping == "key":
+            return None
+        slots = plan.slot_workers.size
+        if slots != self.planner.n_slots:
+            expected = f"one with the {self.planner.n_slots} slots of {self.planner.grouping}"
+            hint = "learn it with us.plan(…, grouping=…) and the same grouping"
+            raise InvalidParameterError("plan_path", "plan", expected, f"{slots} slots", hint=hint)
+        return self._store.save(
+            plan,
+            by=self._by,
+            types=self._types,
+            grouping=self.planner.grouping,
+            learned_from=plan.learned_from if isinstance(plan, KeyPlan) else "",
+            why="given to start with",
+        )
 
     def _fitting(self, saved: KeyPlan) -> Plan:
         saved.check_fits("plan_path", self._by, self.workers, self._types)
@@ -272,16 +322,10 @@ class PlanLoop(Loop[EpochCounts]):
             "next_version": self._version if why else None,
             "why": why,
             "replication": replication(followed, observed) if followed else None,
-            "busy_seconds": None if report.stats is None else self._busy_seconds(stats),
+            "busy_seconds": report.busy_seconds(self.workers),
             "imbalance_of": "rows" if work is observed else "busy_seconds",
         }
         return fields, why is not None
-
-    def _busy_seconds(self, stats: Sequence[WorkerStats]) -> tuple[float, ...]:
-        seconds = [0.0] * self.workers
-        for one in stats:
-            seconds[one.worker] += one.seconds
-        return tuple(seconds)
 
     def _replan(
         self, report: Report, counts: EpochCounts, work: EpochCounts, followed: Plan | None
@@ -357,21 +401,20 @@ class PlanLoop(Loop[EpochCounts]):
         damaged = super()._look_after_files()
         for version in sorted(set(self._store.versions()) - self._looked_at):
             self._looked_at.add(version)
-            path = self._store.path_of(version)
             try:
-                found = load_plan(path)
-                self._plan, self._version = self._fitting(found), found.version
+                found = self._fitting(self._store.load(version))
             except (PlanFileError, InvalidParameterError) as error:
                 _log.warning("%s The stream goes on with plan %d.", error, self._version)
-                damaged.append(path.name)
+                damaged.append(self._store.path_of(version).name)
             else:
+                self._plan, self._version = found, version
                 self._put_in_force()
         return damaged
 
 
-def costs_file(owner: str, folder: Path, target: str) -> LiveFile:
-    """Return the live file of costs in a folder that holds no plans."""
-    file = LiveFile(folder, "costs", target)
+def file_without_plans(owner: str, folder: Path, kind: str, target: str) -> LiveFile:
+    """Return the live file of costs, or of known keys, in a folder that holds no plans."""
+    file = LiveFile(folder, kind, target)
     if PlanStore(folder).versions():
         raise file.belongs_to(owner, "one with plans")
     return file

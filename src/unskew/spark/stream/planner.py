@@ -31,7 +31,7 @@ class Planner:
 
     >>> import numpy as np
     >>> from unskew.spark.routing.schemes import grouping_for
-    >>> planner = Planner("doctest", grouping_for("popularity", 2))
+    >>> planner = Planner("doctest", grouping_for("popularity-counted", 2))
     >>> loads, hot = np.array([90.0, 10.0]), np.array([7], np.uint64)
     >>> planner.plan_after(EpochCounts(loads, loads, hot, np.array([80.0]), keys=9))
     Plan: 2 workers, 1 key split, predicted imbalance 0.0 %

@@ -5,18 +5,24 @@ from pathlib import Path
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
 
+from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
+from unskew.groupings.flow import Flow
+from unskew.groupings.plan import Plan
 from unskew.spark.columns import By, free_names, identity
 from unskew.spark.plans.saved import check_local_path, key_types
 from unskew.spark.routing.contents import content_position, likely_columns
 from unskew.spark.routing.expression import slot_column, with_planned_worker
 from unskew.spark.routing.placing import check_spread_by
+from unskew.spark.routing.salting import on_workers
 from unskew.spark.session import warn_if_unchecked
 from unskew.spark.stream.counters import hot_counts, place_column, place_counts
 from unskew.spark.stream.listener import follow, new_name
 from unskew.spark.stream.loop import WORK_SUFFIX, PlacedStream, PlanLoop
 from unskew.spark.stream.planner import Planner
+from unskew.spark.stream.remembering import place_by_memory
 from unskew.spark.stream.weighing import place_by_weight
+from unskew.spark.versions import FREQUENT_ITEMS, require
 from unskew.spark.worker.cost_messages import NO_VERSION
 from unskew.spark.worker.key_times import Timing
 
@@ -30,20 +36,28 @@ def place_stream(
     *,
     owner: str,
     plan_path: str | Path,
+    plan: Plan | None = None,
     threshold: float = 2.0,
     spread_by: By | None = None,
     by_busy_time: bool = False,
 ) -> PlacedStream:
     """Place a stream as `balance_stream` does, for operators that time their own work.
 
-    ``by`` are checked key columns, and ``scheme`` is what `schemes.grouping_for` returns. Where
+    ``by`` are checked key columns, ``scheme`` is what `schemes.grouping_for` returns, and ``plan``
+    is for these. Where
     rows are to be placed ``by_busy_time``, they have the identity of their key as one more column,
     the last one, and the payload of a work step has to report what its keys took. Only then may the
-    scheme be one that decides row by row: without costs it has nothing to learn.
+    scheme be one that decides row by row, but for `Flow`: without costs it has nothing to learn.
     """
+    require(df.sparkSession, FREQUENT_ITEMS, f"{owner} with plan_path")
     folder = check_local_path(owner, "plan_path", plan_path)
+    if plan is not None and scheme.spark == "online":
+        expected = f"left out with {scheme.name}, which follows no plan"
+        raise InvalidParameterError(owner, "plan", expected, plan)
     if by_busy_time and scheme.spark == "online":
         return place_by_weight(df, by, scheme, owner=owner, folder=folder)
+    if isinstance(scheme, Flow):
+        return place_by_memory(df, by, scheme, owner=owner, folder=folder)
     planner = Planner(owner, scheme)
     position = _position(df, by, check_spread_by(df, spread_by, owner=owner))
     loop = PlanLoop(
@@ -51,6 +65,7 @@ def place_stream(
         tuple(by),
         key_types(df, by),
         planner,
+        start=plan,
         threshold=threshold,
         by_busy_time=by_busy_time,
     )
@@ -94,7 +109,7 @@ def _observed_and_placed(
         .observe(name, *_reported(loop, key=key, place=place, version=version))
     )
     ready = observed.drop(place, version, *([] if loop.by_busy_time else [key]))
-    return ready.repartitionById(loop.workers, sf.col(worker)).drop(worker)
+    return on_workers(ready, loop.workers, sf.col(worker)).drop(worker)
 
 
 def _reported(loop: PlanLoop, *, key: str, place: str, version: str) -> list[Column]:

@@ -15,10 +15,11 @@ from unskew.metrics import imbalance_percent
 from unskew.spark.columns import free_names, identity
 from unskew.spark.plans.saved import key_types
 from unskew.spark.routing.online import Router, routed_column
+from unskew.spark.routing.salting import on_workers
 from unskew.spark.session import warn_if_unchecked
 from unskew.spark.steps.running import STATS_FIELD, WorkerStats, read_stats
 from unskew.spark.stream.listener import follow, new_name
-from unskew.spark.stream.loop import WORK_SUFFIX, Loop, PlacedStream, Report, costs_file
+from unskew.spark.stream.loop import WORK_SUFFIX, Loop, PlacedStream, Report, file_without_plans
 from unskew.spark.worker.cost_messages import NO_VERSION
 from unskew.spark.worker.key_times import Timing, WorkTimes
 from unskew.spark.worker.row_costs import N_SLOTS, RowCosts, WeightsFolder, as_line, from_lines
@@ -56,7 +57,7 @@ def place_by_weight(
     # The least: a task that found no file shows.
     version = sf.expr(f"min({code} div {workers}) + {NO_VERSION}").alias("version")
     worker = (sf.col(code) % workers).cast("int")
-    placed = coded.observe(name, version).repartitionById(workers, worker).drop(code)
+    placed = on_workers(coded.observe(name, version), workers, worker).drop(code)
     follow(df.sparkSession, name, loop)
     reported = max(_FEWEST_KEYS, _MOST_KEYS_REPORTED // workers)
     return PlacedStream(placed, f"{name}{WORK_SUFFIX}", Timing(key, N_SLOTS, reported))
@@ -109,7 +110,7 @@ class WeighingLoop(Loop[list[WorkerStats]]):
     """
 
     def __init__(self, owner: str, folder: Path, target: str, workers: int) -> None:
-        file = costs_file(owner, folder, target)
+        file = file_without_plans(owner, folder, "costs", target)
         self._workers = workers
         self._costs = from_lines(file.read(owner), N_SLOTS) or RowCosts.nothing(N_SLOTS)
         super().__init__(folder, file, without_file="All rows weighed the same")

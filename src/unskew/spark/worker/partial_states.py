@@ -14,7 +14,7 @@ from unskew.spark.aggregators import Aggregator, State
 from unskew.spark.worker.key_groups import key_codes, key_tokens, sorted_groups
 from unskew.spark.worker.key_times import Timing
 from unskew.spark.worker.results import column_arrays
-from unskew.spark.worker.task import Batches, Step, failure
+from unskew.spark.worker.task import Batches, Step, failure, renamed
 
 # Rows are gathered before they are grouped: the more rows of a key are in a round, the fewer calls.
 _ROUND_ROWS = 131_072
@@ -66,10 +66,10 @@ def with_names(step: Step, names: Sequence[str]) -> Step:
     """Return ``step`` with the columns of its batches renamed before it sees them."""
     own = list(names)
 
-    def renamed(batches: Batches) -> Batches:
-        return step(batch.rename_columns(own) for batch in batches)
+    def with_own_names(batches: Batches) -> Batches:
+        return step(renamed(batch, own) for batch in batches)
 
-    return renamed
+    return with_own_names
 
 
 class _HeldStates:

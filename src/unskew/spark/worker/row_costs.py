@@ -31,12 +31,42 @@ Numbers = NDArray[np.float64]
 
 
 class RowWeights(NamedTuple):
-    """What a row weighs: by key where that is known, else by slot; 1 is the mean of all rows."""
+    """What a row weighs: by key where that is known, else by slot; 1 is the mean of all rows.
+
+    A group of rows may weigh something besides.
+    """
 
     ids: Ids
     """In their order."""
     key_weights: Numbers
     slot_weights: Numbers
+    per_group: float = 0.0
+    """What a group weighs, whatever its rows."""
+
+    def of_sample(self, ids: Ids, share: float) -> Numbers:
+        """Return what each row of a sample stands for: its part of its group is in it.
+
+        Parameters
+        ----------
+        ids
+            The keys of the rows.
+        share
+            Which part of all rows the sample is.
+
+        Examples
+        --------
+        Of half of the rows three are of one key and one is of another. A group weighs six rows:
+
+        >>> none = np.zeros(0)
+        >>> weights = RowWeights(np.zeros(0, np.uint64), none, np.ones(1), per_group=6.0)
+        >>> weights.of_sample(np.array([7, 7, 7, 8], np.uint64), 0.5).tolist()
+        [2.0, 2.0, 2.0, 4.0]
+        """
+        found = self.weights(ids)
+        if self.per_group:
+            _, at, counts = np.unique(ids, return_inverse=True, return_counts=True)
+            found = found + self.per_group * share / counts[at]
+        return found
 
     def weights(self, ids: Ids) -> Numbers:
         """Return the weight of a row of each key."""

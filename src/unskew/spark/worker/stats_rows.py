@@ -100,9 +100,8 @@ class _Meter:
 
 def _without_stats(batch: pa.RecordBatch, noted: pa.Schema) -> pa.RecordBatch:
     # All batches of a partition must have one schema, down to whether a column has nulls.
-    return in_schema(
-        batch.append_column(noted.names[-1], pa.nulls(batch.num_rows, STATS_TYPE)), noted
-    )
+    columns = [*batch.columns, pa.nulls(batch.num_rows, STATS_TYPE)]
+    return in_schema(pa.RecordBatch.from_arrays(columns, names=noted.names), noted)
 
 
 def _stats_row(noted: pa.Schema, meter: _Meter, payload: bytes | None) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """Facts of the running task: its partition, the error of a failed call, the time limit of a row."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Self, TypeAlias
 
@@ -12,6 +12,15 @@ from unskew.errors import UnskewError
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Batches]
 """Makes batches out of the batches of a partition; a generator may return bytes for the driver."""
+
+
+def renamed(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """Return ``batch`` with other names (``RecordBatch.rename_columns``, PyArrow 16).
+
+    >>> renamed(pa.RecordBatch.from_pydict({"c0": [1]}), ["n"]).to_pydict()
+    {'n': [1]}
+    """
+    return pa.RecordBatch.from_arrays(batch.columns, names=list(names))
 
 
 def partition_number() -> int:

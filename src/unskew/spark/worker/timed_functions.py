@@ -9,12 +9,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Row
-from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.types import StructType
 
 from unskew.errors import UnskewError
+from unskew.spark.versions import row_conversions
 from unskew.spark.worker.results import as_promised
-from unskew.spark.worker.task import Batches, RowTimeout, Step, TimeLimit, failure, partition_number
+from unskew.spark.worker.task import (
+    Batches,
+    RowTimeout,
+    Step,
+    TimeLimit,
+    failure,
+    partition_number,
+    renamed,
+)
 
 if TYPE_CHECKING:
     from unskew.spark.worker.cost_machine import CostMachine
@@ -78,7 +86,7 @@ def identified(batches: Batches, names: Sequence[str]) -> Iterator[IdentifiedBat
     for batch in batches:
         if batch.num_rows:
             ids = batch.column(len(own)).to_numpy(zero_copy_only=False).astype(np.int64)
-            yield batch.select(range(len(own))).rename_columns(own), ids.view(np.uint64)
+            yield renamed(batch.select(range(len(own))), own), ids.view(np.uint64)
 
 
 def results_of(step: TimedStep, names: Sequence[str]) -> Step:
@@ -145,14 +153,16 @@ class TimedRows(TimedStep):
     """
 
     def __init__(self, called: UserFunction, given: StructType, promised: StructType) -> None:
+        row_conversions()  # or raise where the call is made
         self._called = called
         self._given = given
         self._promised = promised
 
     def run(self, batches: Iterator[IdentifiedBatch], listener: Listener | None) -> Batches:
         """Give out what the function makes of the rows; tell ``listener`` what each one took."""
+        to_rows, _ = row_conversions()
         for batch, ids in batches:
-            rows = ArrowTableToRowsConversion.convert(pa.Table.from_batches([batch]), self._given)
+            rows = to_rows(pa.Table.from_batches([batch]), self._given)
             produced, ends, nanoseconds = self._call(rows, batch)
             if listener is not None:
                 listener.take_rows(ids, np.array(nanoseconds) * _NANOSECOND)
@@ -196,7 +206,8 @@ class TimedRows(TimedStep):
     def _converted(self, produced: list[Any]) -> pa.Table:
         names = self._promised.names
         rows = [_values(result, names) for result in produced]
-        return LocalDataToArrowConversion.convert(rows, self._promised, False)
+        _, to_batches = row_conversions()
+        return to_batches(rows, self._promised)
 
     def _misfit(
         self, produced: list[Any], ends: list[int], batch: pa.RecordBatch, error: Exception

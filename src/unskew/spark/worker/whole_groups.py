@@ -15,7 +15,7 @@ from unskew.errors import InvalidParameterError
 from unskew.spark.worker.key_groups import key_codes, key_tokens, run_starts, sorted_groups
 from unskew.spark.worker.key_times import Clock, KeyTimes, Timing
 from unskew.spark.worker.results import as_promised
-from unskew.spark.worker.task import Batches, Step, failure
+from unskew.spark.worker.task import Batches, Step, failure, renamed
 
 GroupFunction: TypeAlias = Callable[..., pa.Table]
 GroupCall: TypeAlias = Callable[[pa.Table], pa.Table]
@@ -205,7 +205,7 @@ def measuring_step(
         ids: list[int] = []
         rows: list[int] = []
         seconds: list[float] = []
-        named = (batch.rename_columns(own) for batch in batches)
+        named = (renamed(batch, own) for batch in batches)
         for whole in gathered_groups(named, keys):
             group = whole.drop_columns(own[-1])
             if not ids:

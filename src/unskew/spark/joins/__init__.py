@@ -1,0 +1,1 @@
+"""What `unskew.spark.join` stands on: learning two sides, planning by work, placing and copying."""
