@@ -22,6 +22,8 @@ DEVIATIONS = 2.0
 """How many standard deviations of chance any key puts up with."""
 HOT_EXCESS = 0.2
 """Which part of the excess that any key puts up with the hottest one does."""
+_STRIDE = 2e-4
+"""A key looks at its other workers once its present one has grown by this part of the mean."""
 
 _WAYS = 8
 _ENTRIES_PER_WORKER, _FEWEST_ENTRIES, _MOST_ENTRIES = 256, 4096, 1 << 18
@@ -38,6 +40,7 @@ _ENTRY = np.dtype(
         ("since", np.float64),
         ("node", np.int32),
         ("worker", np.int32),  # that of the node
+        ("limit", np.float64),  # with this load of that worker its others are looked at again
     ]
 )
 _NODE = np.dtype([("worker", np.int32), ("next", np.int32)])
@@ -54,6 +57,7 @@ _RULE = np.dtype(
         ("unit", np.float64),  # the mean weight of a row
         ("easy", np.float64),  # how far above the mean a worker is as good as at it
         ("patience", np.float64),  # how many means the hottest key puts up with
+        ("stride", np.float64),  # what a worker may grow by before that
         ("chance", np.float64),  # a standard deviation of a worker's load by chance
         ("next_look", np.int64),  # at which row what changes slowly is worked out again
         ("window", np.int64),  # rows between two times that counts are halved
@@ -190,8 +194,9 @@ def route_rows(
         if load > mean + easy:
             if place < 0:
                 place = _try_to_count(memory, bits & buckets, key_id, weight, total, rows)
-            worker = _go_on(memory, place, worker, weight, mean)
-            load = loads[worker] + weight * steps[worker]
+            elif entries[place].node >= 0 and load > entries[place].limit:
+                worker = _go_on(memory, place, worker, weight, mean)
+                load = loads[worker] + weight * steps[worker]
             if load > mean * rule.patience + 2.0 * easy:
                 room = mean + _tolerated(memory, place, mean, total)
                 if load > room:
@@ -218,6 +223,7 @@ def _look_at_clock(memory: Memory, total: float, rows: int) -> None:
     rule.unit = total / rows
     rule.easy = 0.5 * rule.slack * rule.unit * per_worker
     rule.chance = math.sqrt(rows / memory.loads.size) * rule.unit * per_worker
+    rule.stride = _STRIDE * total / rule.capacity
     rule.next_look = rows + 1 + rows // 64 if rows < 64 * _OFTEN else rows + _OFTEN
 
 
@@ -297,20 +303,26 @@ def _n_workers(memory: Memory, node: int) -> Any:
 def _go_on(memory: Memory, place: int, worker: Any, weight: float, mean: float) -> Any:
     """Return the next of a key's workers that is at the mean, else the best of a few."""
     loads, steps, nodes, enough = memory.loads, memory.steps, memory.nodes, memory.rule[0].easy
-    node = np.int64(memory.entries[place].node) if place >= 0 else np.int64(_NO_NODE)
-    if node >= 0:
-        least = loads[worker] + weight * steps[worker]
-        found, at = node, np.int64(nodes[node].next)
-        for _ in range(_LOOKED_AT):
-            if at == node or least <= mean + enough:
-                break
-            other = np.int64(nodes[at].worker)
-            load = loads[other] + weight * steps[other]
-            if load < least:
-                worker, least, found = other, load, at
-            at = np.int64(nodes[at].next)
-        memory.entries[place].node, memory.entries[place].worker = found, worker
+    node = np.int64(memory.entries[place].node)
+    least = loads[worker] + weight * steps[worker]
+    found, at = node, np.int64(nodes[node].next)
+    for _ in range(_LOOKED_AT):
+        if at == node or least <= mean + enough:
+            break
+        other = np.int64(nodes[at].worker)
+        load = loads[other] + weight * steps[other]
+        if load < least:
+            worker, least, found = other, load, at
+        at = np.int64(nodes[at].next)
+    _go_to(memory, place, found, worker, least + memory.rule[0].stride)
     return worker
+
+
+@inlined
+def _go_to(memory: Memory, place: int, node: int, worker: Any, limit: float) -> None:
+    """Make a worker the present one of a key, until it has a load of ``limit``."""
+    entry = memory.entries[place]
+    entry.node, entry.worker, entry.limit = node, worker, limit
 
 
 @compiled
@@ -333,7 +345,7 @@ def _further(
         while at != node:
             other = np.int64(nodes[at].worker)
             if loads[other] + weight * steps[other] <= room:
-                memory.entries[place].node, memory.entries[place].worker = at, other
+                _go_to(memory, place, at, other, 0.0)
                 return other
             at = np.int64(nodes[at].next)
     new = _another(memory, bits, worker, weight, mean)
@@ -395,7 +407,7 @@ def _remember(
         rule.moves += 1
         nodes[at].next = nodes[node].next
         nodes[node].next = at
-    entries[place].node, entries[place].worker = at, new
+    _go_to(memory, place, at, new, 0.0)
 
 
 @compiled
