@@ -15,6 +15,10 @@ _ONE = np.uint64(1)
 _MARKS = 64  # a cell: the bits of a word
 _MARK_SEED = np.uint64(0xA0761D6478BD642F)
 _TO_MARK = np.uint64(58)  # the leading six bits of a hash
+_PAIRS = np.uint64(0x5555555555555555)  # to count set bits in pairs, fours and eights at once
+_FOURS = np.uint64(0x3333333333333333)
+_EIGHTS = np.uint64(0x0F0F0F0F0F0F0F0F)
+_SUM_OF_BYTES = np.uint64(0x0101010101010101)  # leaves it in the highest byte
 
 
 class HashCells:
@@ -104,14 +108,20 @@ _KEYS = _keys_for(np.arange(_MARKS + 1))
 _FALLS = np.diff(_KEYS, prepend=0.0)  # with a mark less
 
 
+@compiled
 def _set_bits(words: Ids) -> NDArray[np.int64]:
     """Return how many bits of each word are set (``np.bitwise_count``, NumPy 2.0).
 
     >>> _set_bits(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
     [0, 3, 64]
     """
-    octets = np.ascontiguousarray(words)[:, np.newaxis].view(np.uint8)
-    counts: NDArray[np.int64] = np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64)
+    counts = np.empty(words.size, np.int64)
+    for i in range(words.size):
+        bits = words[i]
+        bits -= (bits >> _ONE) & _PAIRS
+        bits = (bits & _FOURS) + ((bits >> np.uint64(2)) & _FOURS)
+        bits = (bits + (bits >> np.uint64(4))) & _EIGHTS
+        counts[i] = (bits * _SUM_OF_BYTES) >> np.uint64(56)
     return counts
 
 

@@ -4,12 +4,15 @@ import logging
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unskew.events import read_epochs
-from unskew.spark.plans.saved import DamagedPlanWarning
+from unskew.groupings.plan import Plan
+from unskew.spark.plans.saved import DamagedPlanWarning, PlanStore
 from unskew.spark.routing.schemes import grouping_for
-from unskew.spark.stream.loop import PlanLoop, Report
+from unskew.spark.stream.counters import EpochCounts, expected_loads
+from unskew.spark.stream.loop import PlanLoop, Report, split_keys
 from unskew.spark.stream.planner import Planner
 
 
@@ -92,3 +95,47 @@ def test_a_folder_that_was_deleted_is_made_again(
     assert [epoch.batch for epoch in read_epochs(folder)] == [0, 1, 2]
     assert set(read_epochs(folder)[0].damaged) == {"routing-a.txt", "routing-b.txt"}
     assert {path.name for path in folder.glob("routing-*")} == {"routing-a.txt", "routing-b.txt"}
+
+
+def test_a_key_that_has_cooled_is_whole_again_though_the_plan_was_even(tmp_path: Path) -> None:
+    hot = 5 << 32  # in slot 0
+    maker = Planner("test", grouping_for("wrap:slots=16", 4))
+    loop = PlanLoop(tmp_path, ("user",), ("string",), maker, threshold=2.0)
+    reasons = [
+        take_as_planned(loop, tmp_path, batch, {hot: 900} if batch < 4 else {})
+        for batch in range(20)
+    ]
+    last = PlanStore(tmp_path).latest()
+    assert last is not None
+    assert hot not in split_keys(last)
+    assert [why for why in reasons if why and "cooled down" in why]
+    assert reasons[-3:] == [None] * 3  # and then there is nothing left to give back
+
+
+def take_as_planned(loop: PlanLoop, folder: Path, batch: int, hot: dict[int, int]) -> str | None:
+    """Let the loop see a micro-batch whose rows all went where its plan says; return why it plans.
+
+    Each of 16 slots has 64 keys with a row each; ``hot`` keys have theirs besides.
+    """
+    plan: Plan = PlanStore(folder).latest() or loop.planner.first_plan
+    ids = np.array([(slot << 28 | key) << 32 for slot in range(16) for key in range(64)], np.uint64)
+    slot_loads = np.full(16, 64.0)
+    slot_loads[0] += sum(hot.values())
+    hot_ids = np.concatenate([np.array(list(hot), np.uint64), ids[::64]])
+    hot_loads = np.concatenate([np.array(list(hot.values()), float), np.ones(16)])
+    counts = EpochCounts(np.ones(4), slot_loads, hot_ids, hot_loads, keys=1024)
+    loads = expected_loads(plan, counts).round()
+    # Of which slot a worker has how much is not looked at: rows of slots and of workers are.
+    places = {(worker, 0): 0 for worker in range(4)}
+    left = slot_loads.copy()
+    for worker, rows in enumerate(loads):
+        for slot in range(16):
+            taken = min(left[slot], rows - sum(places.get((worker, s), 0) for s in range(16)))
+            places[worker, slot] = int(taken)
+            left[slot] -= taken
+    text = ",".join(f"{worker * 16 + slot}:{rows}" for (worker, slot), rows in places.items())
+    pairs = zip(hot_ids.view(np.int64), hot_loads, strict=True)
+    reported = ",".join(f"{one}:{int(rows)}" for one, rows in pairs)
+    epoch = loop.take(Report("q", "r", batch, loop.version, places=text, hot=reported, keys=1024))
+    assert epoch is not None
+    return epoch.why

@@ -1,10 +1,11 @@
 """Estimate what hash cells will bring from what a sample of rows has shown of them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unskew._compiled import compiled, inlined
 from unskew.groupings.plan import slots_of
 from unskew.groupings.wrap.replanning import Flow
 from unskew.hashing import Ids
@@ -13,11 +14,12 @@ from unskew.sketches.hash_cells import HashCells
 from unskew.sketches.space_saving import SpaceSaving
 
 _KNEES = (1.0, 1.6)  # times the mean load of a cell with so many keys
+_FEATURES, _ROWS = 3 + len(_KNEES), 2  # how many there are; the number of the rows themselves
 _PENALTY = 10.0  # cells
 
 
 class Mixture(NamedTuple):
-    """How much of a load is to be believed: coefficients of `_features`."""
+    """How much of a load is to be believed: coefficients of `_feature`."""
 
     coefficients: LoadArray
     mean: float
@@ -25,8 +27,7 @@ class Mixture(NamedTuple):
 
     def of(self, keys: LoadArray, seen: LoadArray) -> LoadArray:
         """Return the expected loads of cells with so many keys and rows."""
-        expected: LoadArray = np.maximum(self.coefficients @ _features(keys, seen, self.mean), 0.0)
-        return expected
+        return _expected(self.coefficients, keys, seen, self.mean)
 
 
 def known_loads(
@@ -92,51 +93,111 @@ def best_mixture(keys: LoadArray, seen: LoadArray, seen_once: LoadArray, noise: 
        Estimation", Annals of Statistics 1978.
     """
     mean = float(seen.sum()) / max(float(keys.sum()), 1.0)
-    table = _features(keys, seen, mean)
-    falls = [0.0, seen_once.sum(), seen.sum()]
-    row_less = np.maximum(seen - noise, 0.0)
-    for knee, up_to in zip(_KNEES, table[3:], strict=True):
-        falls.append((seen / noise * (up_to - np.minimum(row_less, knee * mean * keys))).sum())
-    wanted = table @ seen - noise * np.array(falls)
-    coefficients = _least_squares(table, wanted)
+    means, products = _means_and_products(keys, seen, mean)
+    falls = _falls(keys, seen, seen_once, mean, noise)
+    # The sum of load × feature, and how much of it each row adds to the feature of its own cell.
+    wanted = products[_ROWS] + means * seen.sum() - noise * falls
+    coefficients = _least_squares(means, products, wanted, seen.size)
     # Keys that a hash spreads more evenly than chance would make it seem that cells which have rows
     # get no more. All that this shows is that they differ by less than chance: not at all.
-    if (coefficients @ table) @ (seen - seen.mean()) <= 0:  # their covariance
-        coefficients = np.concatenate(([seen.mean()], np.zeros(table.shape[0] - 1)))
+    if coefficients @ products[_ROWS] <= 0:  # their covariance
+        coefficients = np.concatenate(([seen.mean()], np.zeros(_FEATURES - 1)))
     return Mixture(coefficients, mean)
 
 
-def _least_squares(table: NDArray[np.float64], wanted: LoadArray) -> LoadArray:
-    """Return the coefficients b of ``table @ table.T @ b = wanted``, small where it is unsure.
+def _least_squares(
+    means: LoadArray, products: NDArray[np.float64], wanted: LoadArray, size: int
+) -> LoadArray:
+    """Return the coefficients of least squares, small where what they should be is unsure.
 
     Features that say almost the same (keys and rows, where each key came once) would get large
     coefficients of opposite sign by chance. A penalty (ridge) that counts for as much as some
     cells keeps them small; the first feature, the constant, has none, so that the sum is kept.
+
+    Parameters
+    ----------
+    means, products
+        Of the features over all cells, and the sums of the products of their deviations.
+    wanted
+        The sums of true load × feature.
+    size
+        Number of cells.
     """
-    size = table.shape[1]
-    means = table[1:].mean(axis=1)
-    scaled = table[1:] - means[:, None]
-    spread = np.sqrt(np.square(scaled).mean(axis=1))
+    spread = np.sqrt(np.diag(products)[1:] / size)
     spread[spread == 0] = 1.0
-    scaled /= spread[:, None]
-    target = (wanted[1:] - means * wanted[0]) / spread
-    penalty = _PENALTY * np.eye(scaled.shape[0])
-    coefficients = np.linalg.solve(scaled @ scaled.T + penalty, target) / spread
-    constant = wanted[0] / size - coefficients @ means
+    target = (wanted[1:] - means[1:] * wanted[0]) / spread
+    scaled = products[1:, 1:] / np.outer(spread, spread)
+    penalty = _PENALTY * np.eye(spread.size)
+    coefficients = np.linalg.solve(scaled + penalty, target) / spread
+    constant = wanted[0] / size - coefficients @ means[1:]
     return np.concatenate(([constant], coefficients))
 
 
-def _features(keys: LoadArray, seen: LoadArray, mean: float) -> NDArray[np.float64]:
+@inlined
+def _feature(number: int, keys: float, seen: float, mean: float) -> Any:
     """Return what the mixture is of: a constant for keys that were not seen, keys, and rows.
 
     Rows count more or less up to the mean of so many keys, and from 1.6 times that on: few keys
     are heavy, so that a count beyond is less likely to be chance.
     """
-    table = np.empty((3 + len(_KNEES), seen.size))
-    table[0], table[1], table[2] = 1.0, keys, seen
-    for knee, up_to in zip(_KNEES, table[3:], strict=True):
-        np.minimum(seen, knee * mean * keys, out=up_to)
-    return table
+    if number == 0:
+        return 1.0
+    if number == 1:
+        return keys
+    if number == _ROWS:
+        return seen
+    return min(seen, _KNEES[number - _ROWS - 1] * mean * keys)
+
+
+@compiled
+def _expected(coefficients: LoadArray, keys: LoadArray, seen: LoadArray, mean: float) -> LoadArray:
+    """Return the sum of all features of each cell, times their coefficients, at least 0."""
+    expected = np.empty(seen.size)
+    for cell in range(seen.size):
+        load = 0.0
+        for number in range(_FEATURES):
+            load += coefficients[number] * _feature(number, keys[cell], seen[cell], mean)
+        expected[cell] = max(load, 0.0)
+    return expected
+
+
+@compiled
+def _means_and_products(
+    keys: LoadArray, seen: LoadArray, mean: float
+) -> tuple[LoadArray, NDArray[np.float64]]:
+    """Return the means of all features, and the sums of the products of their deviations."""
+    means, products = np.zeros(_FEATURES), np.zeros((_FEATURES, _FEATURES))
+    off = np.empty(_FEATURES)
+    for cell in range(seen.size):
+        for number in range(_FEATURES):
+            means[number] += _feature(number, keys[cell], seen[cell], mean)
+    means /= seen.size
+    for cell in range(seen.size):
+        for number in range(_FEATURES):
+            off[number] = _feature(number, keys[cell], seen[cell], mean) - means[number]
+            for other in range(number + 1):
+                products[number, other] += off[number] * off[other]
+    for number in range(_FEATURES):
+        for other in range(number):
+            products[other, number] = products[number, other]
+    return means, products
+
+
+@compiled
+def _falls(
+    keys: LoadArray, seen: LoadArray, seen_once: LoadArray, mean: float, noise: float
+) -> LoadArray:
+    """Return by how much all features would fall, in sum, if each row in turn were not there."""
+    falls = np.zeros(_FEATURES)
+    for cell in range(seen.size):
+        row_less = max(seen[cell] - noise, 0.0)
+        falls[1] += seen_once[cell]
+        falls[_ROWS] += seen[cell]
+        for number in range(_ROWS + 1, _FEATURES):
+            fall = _feature(number, keys[cell], seen[cell], mean)
+            fall -= _feature(number, keys[cell], row_less, mean)
+            falls[number] += seen[cell] / noise * fall
+    return falls
 
 
 def _sure_loads(summary: SpaceSaving) -> Flow:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from unskew.errors import InvalidParameterError
@@ -355,9 +356,14 @@ class PlanLoop(Loop[EpochCounts]):
         if followed is None:
             return None  # the micro-batch began before the present plan was there
         expected = candidate.predicted_imbalance + self._chance(self.planner.rows)
-        if actual - expected <= self._threshold:
-            return None
-        return f"imbalance is {actual:.1f} %, a new plan should reach {expected:.1f} %"
+        if actual - expected > self._threshold:
+            return f"imbalance is {actual:.1f} %, a new plan should reach {expected:.1f} %"
+        cooled = split_keys(self._plan) - set(candidate.hot_ids.tolist())
+        fewer_pieces = candidate.extra_pieces <= self._plan.extra_pieces
+        if cooled and fewer_pieces and candidate.predicted_imbalance <= actual:
+            keys = f"{len(cooled)} key{'' if len(cooled) == 1 else 's'}"
+            return f"{keys} cooled down and no longer split, for a plan that is as even"
+        return None
 
     def _is_surprised(self, plan: Plan, actual: float, rows: float) -> bool:
         """Whether a plan did worse than chance explains: what it was learned from is over."""
@@ -410,6 +416,11 @@ class PlanLoop(Loop[EpochCounts]):
                 self._plan, self._version = found, version
                 self._put_in_force()
         return damaged
+
+
+def split_keys(plan: Plan) -> set[int]:
+    """Return the identities of the keys that live on several workers."""
+    return set(plan.hot_ids[np.diff(plan.pieces.starts) > 1].tolist())
 
 
 def file_without_plans(owner: str, folder: Path, kind: str, target: str) -> LiveFile:
