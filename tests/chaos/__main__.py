@@ -10,15 +10,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from pyspark.sql import SparkSession
-from tests.chaos.faults import FAULTS, faults
+from tests.chaos.faults import FAULTS, STREAM_FAULTS, Scene, faults
+from tests.chaos.streams import STREAMS, StreamRun
 from tests.chaos.verbs import JOBS, ROWS, counted, failing, skewed
 from tests.spark.cluster.driver import cluster_session, stop
 
 from unskew.spark.routing.schemes import runnable
+from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
 _PATIENT = {
     "spark.task.maxFailures": 20,
@@ -27,7 +30,10 @@ _PATIENT = {
     "spark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout": "300s",
     "spark.network.timeout": "60s",
     "spark.ui.enabled": False,
+    STATE_STORE: ROCKSDB,
 }
+
+_STREAM_SECONDS = 12.0  # within which faults happen to a stream
 
 
 def main() -> int:
@@ -62,25 +68,35 @@ def _is_exact(
     scratch: Path,
 ) -> bool:
     random = Random(seed)
-    name = random.choice(sorted(JOBS))
-    grouping = random.choice(runnable("plan", "online", "round-robin"))
-    kind = random.choice(sorted(FAULTS))
-    df = failing(skewed(spark.range(ROWS, numPartitions=5)), random)
+    name = random.choice(sorted([*JOBS, *STREAMS]))
+    rows = skewed(spark.range(ROWS, numPartitions=5))
+    fail = failing(random)
     started = time.monotonic()
+    if name in STREAMS:
+        verb = STREAMS[name]
+        grouping, kind = random.choice(verb.groupings), random.choice(sorted(STREAM_FAULTS))
+        run = StreamRun(rows, verb, grouping)
+        wanted, scene = expected[verb.equals], Scene(scratch, run.plans, run.stop, _STREAM_SECONDS)
+        job = partial(run.result, fail)
+    else:
+        grouping = random.choice(runnable("plan", "online", "round-robin"))
+        kind = random.choice(sorted(FAULTS))
+        wanted, scene = expected[name], Scene(scratch)
+        job = partial(JOBS[name][0], fail(rows), grouping)
     problem = ""
-    with faults(kind, random, scratch) as happened:
+    with faults(kind, random, scene) as happened:
         try:
-            found = counted(JOBS[name][0](df, grouping))
+            found = counted(job())
         except Exception as error:
             found, problem = Counter(), f"{type(error).__name__}: {str(error)[:300]}"
-    what = "; ".join(happened) or "no fault of an executor"
+    what = "; ".join(happened) or "no fault"
     took = time.monotonic() - started
     sys.stdout.write(f"seed {seed}: {name}, {grouping}, {took:.1f} s, {what}\n")
     tried.update([f"verb {name}", *(f"fault {one.partition(':')[0]}" for one in happened)])
-    if found == expected[name]:
+    if found == wanted:
         return True
-    lost = sum((expected[name] - found).values())
-    added = sum((found - expected[name]).values())
+    lost = sum((wanted - found).values())
+    added = sum((found - wanted).values())
     sys.stdout.write(
         f"WRONG: {lost} rows lost, {added} too many. {problem}\n"
         f"  python -m tests.chaos --runs 1 --seed {seed}\n"

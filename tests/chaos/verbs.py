@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -53,8 +54,8 @@ def skewed(df: DataFrame) -> DataFrame:
     return df.select(key.alias("key"), "id", (sf.col("id") * 7919 % 1009).alias("x"))
 
 
-def failing(df: DataFrame, random: Random) -> DataFrame:
-    """Return the rows, which pass a function that raises in some tasks' first attempts."""
+def failing(random: Random) -> Callable[[DataFrame], DataFrame]:
+    """Return what lets rows pass a function that raises in some tasks' first attempts."""
     seed, odds = random.randrange(1 << 30), random.choice((0.0, 0.3, 0.8))
 
     def step(batches: Batches) -> Batches:
@@ -68,7 +69,7 @@ def failing(df: DataFrame, random: Random) -> DataFrame:
                 raise RuntimeError("a fault of the chaos tests")
             yield batch.slice(half)
 
-    return df.mapInArrow(step, df.schema)
+    return lambda df: df.mapInArrow(step, df.schema)
 
 
 def _balance(df: DataFrame, grouping: str) -> DataFrame:
@@ -93,29 +94,36 @@ def _apply_in_arrow(df: DataFrame, _grouping: str) -> DataFrame:
     return grouped.apply_in_arrow(sums, "key long, n long, total long")
 
 
-def _map_rows(df: DataFrame, _grouping: str) -> DataFrame:
+def mapped(df: DataFrame, **options: Any) -> DataFrame:
+    """Return what `us.map_rows` makes of an eighth of the rows."""
+
     def doubled(row: pd.Series) -> tuple[int, int]:
         return (int(row["id"]), 2 * int(row["x"]))
 
     few = df.where("id % 8 = 0")
-    return us.map_rows(few, doubled, "id long, y long", cost_by="x", workers=WORKERS)
+    return us.map_rows(few, doubled, "id long, y long", cost_by="x", workers=WORKERS, **options)
+
+
+def _map_rows(df: DataFrame, _grouping: str) -> DataFrame:
+    return mapped(df)
 
 
 def _plainly_mapped(df: DataFrame, _grouping: str) -> DataFrame:
     return df.where("id % 8 = 0").select("id", (2 * sf.col("x")).alias("y"))
 
 
-def _other_side(df: DataFrame) -> DataFrame:
+def other_side(df: DataFrame) -> DataFrame:
+    """Return what rows are joined to."""
     ids = df.sparkSession.range(2 * KEYS)
     return ids.select((sf.col("id") % (KEYS + 9)).alias("key"), sf.col("id").alias("z"))
 
 
 def _join(how: str) -> tuple[Job, Job]:
     def ours(df: DataFrame, _grouping: str) -> DataFrame:
-        return us.join(df, _other_side(df), "key", how, workers=WORKERS, grouping="wrap")
+        return us.join(df, other_side(df), "key", how, workers=WORKERS, grouping="wrap")
 
     def plain(df: DataFrame, _grouping: str) -> DataFrame:
-        return df.join(_other_side(df), "key", how)
+        return df.join(other_side(df), "key", how)
 
     return ours, plain
 

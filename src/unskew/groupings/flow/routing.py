@@ -319,7 +319,7 @@ def _go_on(memory: Memory, place: int, worker: Any, weight: float, mean: float) 
 
 
 @inlined
-def _go_to(memory: Memory, place: int, node: int, worker: Any, limit: float) -> None:
+def _go_to(memory: Memory, place: int, node: Any, worker: Any, limit: float) -> None:
     """Make a worker the present one of a key, until it has a load of ``limit``."""
     entry = memory.entries[place]
     entry.node, entry.worker, entry.limit = node, worker, limit
