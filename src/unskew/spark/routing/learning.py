@@ -1,6 +1,5 @@
 """Learn a plan from a DataFrame before it is placed."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
@@ -206,11 +205,11 @@ def take_sample(
     ``total`` is how many rows there are, where that is known.
     """
     total = df.count() if total is None else total
-    sampled = df if total <= rows else df.sample(fraction=rows / total, seed=seed)
-    room = rows + 5 * math.isqrt(rows)  # a sample is this large at most, but for bad luck
+    # A limit costs a shuffle; it is for rows that have come since they were counted.
+    sampled = df.limit(2 * rows) if total <= rows else df.sample(rows / total, seed=seed)
     hashes = [content_hash(identity, columns[: last + 1]) for last in range(len(columns))]
     named = [hashed.alias(f"content{last}") for last, hashed in enumerate(hashes)]
-    table = to_arrow(sampled.select(identity.alias("id"), *named).limit(room))
+    table = to_arrow(sampled.select(identity.alias("id"), *named))
     ids, *contents = (identities(column) for column in table.columns)
     return Sample(total, ids, contents)
 
