@@ -206,7 +206,7 @@ def take_sample(
     """
     total = df.count() if total is None else total
     # A limit costs a shuffle; it is for rows that have come since they were counted.
-    sampled = df.limit(2 * rows) if total <= rows else df.sample(rows / total, seed=seed)
+    sampled = df.limit(2 * rows) if total <= rows else df.sample(fraction=rows / total, seed=seed)
     hashes = [content_hash(identity, columns[: last + 1]) for last in range(len(columns))]
     named = [hashed.alias(f"content{last}") for last, hashed in enumerate(hashes)]
     table = to_arrow(sampled.select(identity.alias("id"), *named))
