@@ -3,9 +3,10 @@
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark import TaskContext, cloudpickle
@@ -17,9 +18,11 @@ from benchmarks._timing import show
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.spark import session
 from unskew.spark.map_rows import map_rows
+from unskew.spark.routing.choosing import AUTO
 from unskew.spark.worker.cost_machine import CostMachine
 from unskew.spark.worker.cost_messages import matrices_of
-from unskew.spark.worker.timed_functions import TimedRows, UserFunction, identified
+from unskew.spark.worker.timed_functions import TimedRows, identified
+from unskew.spark.worker.user_function import UserFunction
 
 # Spark's Python workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -69,7 +72,47 @@ def main(
     _compare(spark, title, "other", _sleep, workers[-1:], ideal_seconds, rounds)
     title = "the same, cost_by the class, worker 0 twice as slow"
     _compare(spark, title, "kind", _sleep_longer_on_worker_0, workers[-1:], ideal_seconds, rounds)
+    _whole_jobs(spark, workers[-1], (ideal_seconds / 5, 3 * ideal_seconds), rounds)
     spark.stop()
+
+
+def _whole_jobs(spark: SparkSession, workers: int, ideals: Sequence[float], rounds: int) -> None:
+    """Show seconds from the call to the last row, learning and all, beside Spark's own map."""
+    table = []
+    for ideal_seconds in ideals:
+        df = _rows(spark, int(ideal_seconds * workers / MEAN_SECONDS))
+        seconds: dict[str, list[float]] = {}
+        for number in range(rounds + 1):
+            for name in ("mapInPandas", AUTO, PROACTIVE, ROUND_ROBIN):
+                start = time.perf_counter()
+                if name == "mapInPandas":
+                    out = df.repartition(workers).mapInPandas(_in_pandas, "seconds double")
+                else:
+                    out = map_rows(
+                        df,
+                        lambda row: (_sleep(row)[1],),
+                        "seconds double",
+                        cost_by="kind",
+                        workers=workers,
+                        grouping=name,
+                        seed=number,
+                    )
+                out.agg(sf.sum("seconds")).collect()
+                if number:  # the first compiles and warms
+                    seconds.setdefault(name, []).append(time.perf_counter() - start)
+        middle = {name: statistics.median(taken) for name, taken in seconds.items()}
+        table += [
+            [f"{ideal_seconds:g}", name, f"{took:.2f}", f"{took / middle['mapInPandas']:.2f}"]
+            for name, took in middle.items()
+        ]
+    columns = ["ideal s", "rows go", "all s", "÷ mapInPandas"]
+    show(f"whole jobs, {workers} workers; median of {rounds}", columns, table)
+
+
+def _in_pandas(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for frame in frames:
+        rows = (Row(kind=kind) for kind in frame["kind"])
+        yield pd.DataFrame({"seconds": [_sleep(row)[1] for row in rows]})
 
 
 def _overhead(rounds: int) -> None:

@@ -36,8 +36,15 @@ def main(spark: SparkSession, rows: int = ROWS) -> dict[str, float]:
         read[row["task"]] += SECONDS[row["shop"]] * row["count"]
     found["as read"] = max(read) * WORKERS / sum(read)
     loads = us.Loads()
+    # By default so short a job would go round-robin: learning takes a second or two.
     answers = us.map_rows(
-        df, look_up, "id long, answer string", cost_by="shop", workers=WORKERS, loads=loads
+        df,
+        look_up,
+        "id long, answer string",
+        cost_by="shop",
+        workers=WORKERS,
+        grouping="proactive-shuffle",
+        loads=loads,
     )
     if answers.count() != rows:
         raise AssertionError("an order got no answer")

@@ -1,8 +1,9 @@
-"""Rows of unequal cost, spread so that all workers finish together.
+"""Rows of unequal cost, spread so that all workers finish together; calls that wait, and fail.
 
 Run it with ``python examples/spark_map_rows.py``.
 """
 
+import asyncio
 import time
 
 import pyarrow as pa
@@ -30,6 +31,14 @@ def enrich(row: Row) -> dict[str, object]:
     return {"id": row.id, "label": row.mention.upper()}
 
 
+async def ask(row: Row) -> dict[str, object]:
+    """Ask a service, which answers later, or never for a few; others are asked meanwhile."""
+    await asyncio.sleep(SECONDS[row.mention])
+    if row.id % 1000 == 7:
+        raise LookupError("the service knows nothing of it")
+    return {"id": row.id, "label": row.mention.upper()}
+
+
 def score(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Do the same for a batch of tweets at once."""
     mentions = batch["mention"].to_pylist()
@@ -39,12 +48,22 @@ def score(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def main(spark: SparkSession) -> dict[str, DataFrame]:
-    """Return the two results."""
+    """Return the results."""
     df, schema = tweets(spark), "id long, label string"
     return {
         "map_rows": us.map_rows(df, enrich, schema, cost_by="mention", workers=4, row_timeout=10),
         "map_batches": us.map_batches(
             df, score, schema, cost_by="mention", workers=4, batch_rows=32
+        ),
+        "map_rows, in flight": us.map_rows(
+            df,
+            ask,
+            schema,
+            cost_by="mention",
+            workers=4,
+            retries=1,
+            on_error="dead-letter",
+            in_flight=16,
         ),
     }
 

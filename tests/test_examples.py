@@ -73,8 +73,15 @@ def test_mapped_rows_are_those_of_a_plain_map(
     monkeypatch.setattr(example, "SECONDS", {kind: s / 10 for kind, s in example.SECONDS.items()})
     tweets = example.tweets(spark)
     expected = sorted(map(tuple, tweets.select("id", sf.upper("mention")).collect()))
-    for result in example.main(spark).values():
+    results = example.main(spark)
+    asked = results.pop("map_rows, in flight").collect()
+    for result in results.values():
         assert sorted(map(tuple, result.collect())) == expected
+    answered = [row[:2] for row in asked if row.dead_letter is None]
+    assert sorted(answered) == [row for row in expected if row[0] % 1000 != 7]
+    failed = [row.dead_letter for row in asked if row.dead_letter]
+    assert sorted(letter.row.id for letter in failed) == [7, 1007, 2007, 3007]
+    assert {letter.error for letter in failed} == {"LookupError: the service knows nothing of it"}
 
 
 @programs("spark_streaming")

@@ -1,5 +1,7 @@
 """`map_rows` and `map_batches` on Spark: the rows of a plain map, whatever the schedule."""
 
+import asyncio
+import logging
 import sys
 import time
 from typing import Any
@@ -66,7 +68,14 @@ def test_the_rows_are_those_of_a_plain_map(
 @pytest.mark.matrix("map_batches")
 def test_batches_give_the_rows_of_a_plain_map(df: DataFrame) -> None:
     out = map_batches(
-        df, label_all, SCHEMA, cost_by=["a.kind", "x"], workers=3, batch_rows=17, seed=5
+        df,
+        label_all,
+        SCHEMA,
+        cost_by=["a.kind", "x"],
+        workers=3,
+        batch_rows=17,
+        grouping="proactive-shuffle",
+        seed=5,
     )
     assert sorted(map(tuple, out.collect())) == expected(df)
 
@@ -94,7 +103,8 @@ def test_a_result_is_made_of_one_evaluation_of_its_input(spark: SparkSession) ->
 def test_loads_show_what_was_estimated_and_what_it_took(df: DataFrame, call: Any) -> None:
     loads = Loads()
     function = label if call is map_rows else label_all
-    out = call(df, function, SCHEMA, cost_by="a.kind", workers=3, loads=loads)
+    scheme = "proactive-shuffle"
+    out = call(df, function, SCHEMA, cost_by="a.kind", workers=3, grouping=scheme, loads=loads)
     assert sorted(map(tuple, out.collect())) == expected(df)
     epoch = loads.epoch
     assert sum(epoch.loads) == epoch.rows == 3000
@@ -132,6 +142,31 @@ def test_loads_of_rows_that_go_round_robin_have_no_estimates(df: DataFrame) -> N
     assert (epoch.estimated_seconds, epoch.phase, epoch.messages) == (None, None, None)
 
 
+def sleeps(row: Row) -> tuple[int, str]:
+    time.sleep(0.02)
+    return (row.id, "")
+
+
+@pytest.mark.parametrize(("function", "learns"), [(label, False), (sleeps, True)])
+def test_by_default_it_learns_only_where_that_can_pay(
+    df: DataFrame, caplog: pytest.LogCaptureFixture, function: Any, learns: bool
+) -> None:
+    """3,000 rows of 20 ms are 30 s for each of two workers; those of `label` next to nothing."""
+    with caplog.at_level(logging.INFO, "unskew.spark"):
+        out = map_rows(df, function, SCHEMA, cost_by="a.kind", workers=2)
+    told = [record.getMessage() for record in caplog.records]
+    assert any("nothing is learned" in message for message in told) is not learns
+    if not learns:  # the other job takes long
+        assert sorted(map(tuple, out.collect())) == expected(df)
+
+
+def test_to_ask_for_a_number_of_rows_is_to_learn(df: DataFrame) -> None:
+    loads = Loads()
+    out = map_rows(df, label, SCHEMA, cost_by="a.kind", workers=2, learn_rows=100, loads=loads)
+    assert sorted(map(tuple, out.collect())) == expected(df)
+    assert loads.epoch.estimated_seconds is not None
+
+
 def fails(row: Row) -> tuple[int, str]:
     if row["a.kind"] == "slow":
         raise KeyError("price")
@@ -160,6 +195,49 @@ def test_errors_reach_the_user_with_function_worker_and_key(df: DataFrame) -> No
         late.collect()
 
 
+async def answers(row: Row) -> list[tuple[int, str]] | None:
+    await asyncio.sleep(0.001)
+    fails(row)
+    return label(row)
+
+
+async def answers_all(batch: pa.RecordBatch) -> pa.Table:
+    for row in batch.to_pylist():
+        fails(Row(**row))
+    return label_all(batch)
+
+
+@pytest.mark.parametrize("grouping", ["proactive-shuffle", "shuffle"])
+@pytest.mark.parametrize(("call", "function"), [(map_rows, answers), (map_batches, answers_all)])
+def test_rows_that_fail_are_kept_and_all_others_are_those_of_a_plain_map(
+    df: DataFrame, call: Any, function: Any, grouping: str
+) -> None:
+    out = call(
+        df,
+        function,
+        SCHEMA,
+        cost_by="a.kind",
+        workers=3,
+        grouping=grouping,
+        retries=0,
+        on_error="dead-letter",
+        in_flight=8,
+    )
+    assert out.columns == ["id", "label", "dead_letter"]
+    rows = out.cache()
+    slow = sf.col("`a.kind`") == "slow"
+    fine = df.where(~sf.coalesce(slow, sf.lit(False)))
+    found = rows.where("dead_letter IS NULL").drop("dead_letter").collect()
+    assert sorted(map(tuple, found)) == expected(fine)
+    letters = rows.where("dead_letter IS NOT NULL").orderBy("id")
+    failed = df.where(slow).orderBy("id").collect()
+    assert [row.dead_letter.row for row in letters.collect()] == failed
+    assert [row.id for row in letters.collect()] == [row.id for row in failed]
+    why = letters.select("label", "dead_letter.error").distinct().collect()
+    assert [tuple(row) for row in why] == [(None, "KeyError: 'price'")]
+    rows.unpersist()
+
+
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
@@ -171,6 +249,12 @@ def test_errors_reach_the_user_with_function_worker_and_key(df: DataFrame) -> No
         ({"workers": 0}, "workers"),
         ({"row_timeout": 0}, "row_timeout"),
         ({"row_timeout": "long"}, "row_timeout"),
+        ({"retries": -1}, "retries"),
+        ({"on_error": "ignore"}, "on_error"),
+        ({"on_error": "dead-letter", "schema": "id long, dead_letter string"}, "on_error"),
+        ({"on_error": "null", "schema": "id long, label string NOT NULL"}, "schema"),
+        ({"in_flight": 4}, "in_flight"),
+        ({"func": answers, "in_flight": 0}, "in_flight"),
         ({"learn_rows": 0}, "learn_rows"),
         ({"grouping": "wrap"}, "grouping"),
         ({"grouping": ProactiveShuffle(3)}, "grouping"),

@@ -1,5 +1,6 @@
 """`map_rows` and `map_batches` on streams: a plain map's rows, scheduled by what was before."""
 
+import asyncio
 import logging
 import sys
 from collections import Counter
@@ -111,6 +112,40 @@ def expected(spark: SparkSession, folder: Path) -> list[tuple[int, str]]:
 
 def found(sink: DataFrame) -> list[Any]:
     return sorted(map(tuple, sink.collect()))
+
+
+async def labels_but_of_slow(row: Row) -> list[tuple[int, str]] | None:
+    await asyncio.sleep(0)
+    if row.kind == "slow":
+        raise KeyError("price")
+    return label(row)
+
+
+def test_rows_that_fail_are_kept_and_all_others_are_those_of_a_plain_map(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number in range(3):
+        write_rows(tmp_path, number)
+    out = map_rows(
+        stream_of(spark, tmp_path),
+        labels_but_of_slow,
+        "id long, label string",
+        cost_by="kind",
+        workers=WORKERS,
+        grouping=GROUPING,
+        plan_path=tmp_path / "plans",
+        on_error="dead-letter",
+        in_flight=4,
+    )
+    rows = finish(out, tmp_path).collect()
+    slow = [number for number in range(3 * ROWS) if number % 20 == 0]
+    failed = {row.id: row.dead_letter for row in rows if row.dead_letter}
+    assert sorted(failed) == slow
+    assert {letter.error for letter in failed.values()} == {"KeyError: 'price'"}
+    assert [failed[number].row.id for number in slow] == slow
+    answered = sorted((row.id, row.label) for row in rows if row.id not in failed)
+    wanted = [result for result in expected(spark, tmp_path) if result[0] not in failed]
+    assert answered == wanted
 
 
 class ToldCosts(TimedStep):

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from unskew._validation import check_int, check_real
+from unskew._validation import check_choice, check_int, check_real
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
@@ -27,12 +27,14 @@ from unskew.spark.worker.timed_functions import (
     TimedBatches,
     TimedRows,
     TimedStep,
-    UserFunction,
     results_of,
 )
+from unskew.spark.worker.user_function import DEAD_LETTER, FailedRows, UserFunction
 
 _FOR_BATCHES = "left out for a stream, which learns while it runs"
+_IN_FLIGHT = 32
 Schema: TypeAlias = StructType | pa.Schema | str
+RAISE = "raise"
 
 
 def map_rows(
@@ -44,6 +46,9 @@ def map_rows(
     workers: int,
     grouping: str | Grouping = AUTO,
     row_timeout: float | None = None,
+    retries: int = 0,
+    on_error: str = RAISE,
+    in_flight: int | None = None,
     learn_rows: int | None = None,
     plan_path: str | Path | None = None,
     loads: Loads | None = None,
@@ -63,7 +68,8 @@ def map_rows(
         The rows: a batch or a stream.
     func
         Takes a `pyspark.sql.Row` and returns one row (a Row, a dict or a tuple), a list or iterator
-        of rows, or None for no row. Any row may be worked on anywhere, in any order.
+        of rows, or None for no row; an ``async def`` function does the same and may wait for
+        others meanwhile. Any row may be worked on anywhere, in any order.
     schema
         Names and types of what it returns.
     cost_by
@@ -71,11 +77,24 @@ def map_rows(
     workers
         How many partitions share the work, at least 1.
     grouping
-        ``proactive-shuffle``, for which ``auto`` stands here, since rows and not keys are placed;
-        with parameters after a colon if need be, or an object. ``shuffle`` spreads the rows
-        round-robin and learns nothing.
+        ``proactive-shuffle`` learns, with parameters after a colon if need be, or as an object.
+        ``shuffle`` spreads the rows round-robin and learns nothing. ``auto`` learns where a few
+        rows show that the job is long enough for that to pay, which the log tells; streams always
+        learn.
     row_timeout
-        The most seconds that a row may take; one that takes longer fails the job.
+        The most seconds that a call may take for a row; one that takes longer has failed.
+    retries
+        How many more times a row is tried whose call failed, after 0.1 s, 0.2 s, 0.4 s … up to
+        10 s. A result that does not fit ``schema`` is not asked for again.
+    on_error
+        What becomes of a row whose every call failed, or whose result does not fit. ``raise``: the
+        job fails. ``null``: the result has one row for it, in which columns that the input has, by
+        name and type, keep their values and all others are null. ``dead-letter``: the same, and one
+        more column ``dead_letter`` says why: a struct of ``error`` and the ``row``; it is null
+        where nothing failed.
+    in_flight
+        For an ``async def`` function: the most calls that a worker has under way at once, 32 by
+        default. Their results keep the order of the rows.
     learn_rows
         Rows to learn from: 128 per worker by default. Never more than a twentieth of all, and
         where that would be less than two per worker nothing is learned and rows go round-robin.
@@ -102,8 +121,9 @@ def map_rows(
     --------
     ``map_rows(df, enrich, "id long, label string", cost_by="mention", workers=16)``
     """
-    mapped = _checked("map_rows", df, func, schema, cost_by, workers, row_timeout)
-    step = TimedRows(mapped.called, df.schema, mapped.promised)
+    calls = _Calls(row_timeout, retries, on_error, in_flight)
+    mapped = _checked("map_rows", df, func, schema, cost_by, workers, calls)
+    step = TimedRows(mapped.called, df.schema, mapped.promised, mapped.failed)
     options = _Options(grouping, learn_rows, plan_path, loads, seed)
     return _map(mapped, step, df, options)
 
@@ -118,6 +138,9 @@ def map_batches(
     batch_rows: int = 256,
     grouping: str | Grouping = AUTO,
     row_timeout: float | None = None,
+    retries: int = 0,
+    on_error: str = RAISE,
+    in_flight: int | None = None,
     learn_rows: int | None = None,
     plan_path: str | Path | None = None,
     loads: Loads | None = None,
@@ -142,16 +165,30 @@ def map_batches(
         calls few.
     row_timeout
         The most seconds that a call may take for each of its rows.
+    retries, on_error, in_flight
+        As for `map_rows`. A call that failed for good is made again with each half of its rows,
+        and so on, unless ``on_error`` is ``raise``: only rows that fail alone have failed.
 
     Examples
     --------
     ``map_batches(df, score, "id long, score double", cost_by=["model", "n_tokens"], workers=16)``
     """
-    mapped = _checked("map_batches", df, func, schema, cost_by, workers, row_timeout)
+    calls = _Calls(row_timeout, retries, on_error, in_flight)
+    mapped = _checked("map_batches", df, func, schema, cost_by, workers, calls)
     size = check_int("map_batches", "batch_rows", batch_rows, minimum=1)
-    step = TimedBatches(mapped.called, arrow_schema(mapped.promised), size)
+    failed = None if mapped.failed is None else (mapped.failed, arrow_schema(mapped.schema))
+    step = TimedBatches(mapped.called, arrow_schema(mapped.promised), size, failed)
     options = _Options(grouping, learn_rows, plan_path, loads, seed)
     return _map(mapped, step, df, options)
+
+
+class _Calls(NamedTuple):
+    """How a function is to be called, as it was asked for."""
+
+    row_timeout: float | None
+    retries: int
+    on_error: str
+    in_flight: int | None
 
 
 class _Mapped(NamedTuple):
@@ -161,6 +198,12 @@ class _Mapped(NamedTuple):
     called: UserFunction
     promised: StructType
     workers: int
+    failed: FailedRows | None
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of the results."""
+        return self.promised if self.failed is None else self.failed.schema
 
 
 def _checked(
@@ -170,17 +213,48 @@ def _checked(
     schema: Schema,
     cost_by: By,
     workers: int,
-    row_timeout: float | None,
+    calls: _Calls,
 ) -> _Mapped:
     if not callable(func):
         raise InvalidParameterError(owner, "func", "a function", func)
     promised = struct_type(owner, "schema", schema)
     workers = check_int(owner, "workers", workers, minimum=1)
     columns = check_by(df, cost_by, owner=owner, parameter="cost_by")
-    if row_timeout is not None:
-        row_timeout = check_real(owner, "row_timeout", row_timeout, above=0)
+    limit = calls.row_timeout
+    if limit is not None:
+        limit = check_real(owner, "row_timeout", limit, above=0)
     name = getattr(func, "__qualname__", type(func).__name__).rpartition(".")[2]
-    return _Mapped(owner, UserFunction(func, name, columns, row_timeout), promised, workers)
+    retries = check_int(owner, "retries", calls.retries, minimum=0)
+    called = UserFunction(func, name, columns, limit, retries)
+    called = called._replace(in_flight=_in_flight(owner, called, calls.in_flight))
+    failed = _failed(owner, df, promised, calls.on_error)
+    return _Mapped(owner, called, promised, workers, failed)
+
+
+def _in_flight(owner: str, called: UserFunction, wanted: int | None) -> int:
+    if wanted is None:
+        return _IN_FLIGHT if called.is_async else 1
+    if not called.is_async:
+        hint = "a plain function has one call at a time on each worker"
+        expected = "left out, but for an async def function"
+        raise InvalidParameterError(owner, "in_flight", expected, wanted, hint=hint)
+    return check_int(owner, "in_flight", wanted, minimum=1)
+
+
+def _failed(owner: str, df: DataFrame, promised: StructType, on_error: str) -> FailedRows | None:
+    """Return what becomes of rows that fail; None where that is an error."""
+    if check_choice(owner, "on_error", on_error, (RAISE, "null", "dead-letter")) == RAISE:
+        return None
+    if DEAD_LETTER in promised.names or len(set(df.columns)) < len(df.columns):
+        expected = f"columns of different names, none of the result called {DEAD_LETTER}"
+        names = ", ".join([*df.columns, *promised.names])
+        raise InvalidParameterError(owner, "on_error", expected, names)
+    failed = FailedRows(df.schema, promised, has_letters=on_error == "dead-letter")
+    if failed.missing:
+        expected = f"a schema whose columns may be null, for on_error={on_error!r}"
+        hint = f"not so: {', '.join(failed.missing)}"
+        raise InvalidParameterError(owner, "schema", expected, promised.simpleString(), hint=hint)
+    return failed
 
 
 class _Options(NamedTuple):
@@ -202,22 +276,30 @@ def _map(mapped: _Mapped, step: TimedStep, df: DataFrame, options: _Options) -> 
             mapped.owner,
             keyed,
             step,
-            mapped.promised,
+            mapped.schema,
             cost_by=tuple(mapped.called.cost_by),
             scheme=scheme,
             plan_path=options.plan_path,
         )
     learned = None
     if scheme is not None:
-        learned = learned_batch(keyed, step, scheme, options.learn_rows, options.seed)
+        is_chosen = options.grouping == AUTO and options.learn_rows is None
+        learned = learned_batch(
+            keyed,
+            step,
+            scheme,
+            options.learn_rows,
+            options.seed,
+            in_flight=mapped.called.in_flight if is_chosen else None,
+        )
     if learned is not None:
-        return learned.mapped(step, mapped.promised, options.loads)
+        return learned.mapped(step, mapped.schema, options.loads)
     placed = _round_robin(keyed, mapped.workers)
     work = results_of(step, df.columns)
     if options.loads is None:
-        return map_in_arrow(placed, work, mapped.promised)
+        return map_in_arrow(placed, work, mapped.schema)
     report = options.loads._watch(mapped.workers, None).of_work()
-    return map_with_stats(placed, work, mapped.promised, report)
+    return map_with_stats(placed, work, mapped.schema, report)
 
 
 def _round_robin(keyed: DataFrame, workers: int) -> DataFrame:

@@ -1,5 +1,6 @@
 """The step of `map_batches` without Spark around it."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from unskew.errors import UnskewError
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
@@ -16,7 +18,8 @@ from unskew.sketches.cost_sketch import CostSketch
 from unskew.spark.worker import timed_functions
 from unskew.spark.worker.cost_machine import CostMachine
 from unskew.spark.worker.cost_messages import matrices_of
-from unskew.spark.worker.timed_functions import TimedBatches, UserFunction, identified
+from unskew.spark.worker.timed_functions import TimedBatches, identified
+from unskew.spark.worker.user_function import FailedRows, UserFunction
 
 SCHEMA = pa.schema([("key", pa.int64()), ("row", pa.int64())])
 
@@ -39,7 +42,7 @@ def step(function: Any, batch_rows: int, row_timeout: float | None = None) -> Ti
     return TimedBatches(UserFunction(function, "mine", ["key"], row_timeout), SCHEMA, batch_rows)
 
 
-def run(timed: TimedBatches, keys: list[list[int]], listener: Any = None) -> list[dict[str, int]]:
+def run(timed: TimedBatches, keys: list[list[int]], listener: Any = None) -> list[dict[str, Any]]:
     batches, begin = [], 0
     for part in keys:
         numbers = pa.array(range(begin, begin + len(part)), pa.int64())
@@ -137,3 +140,79 @@ def test_a_table_will_do_and_any_number_of_rows() -> None:
 
     assert len(run(step(twice, 3), [[1] * 7])) == 14
     assert run(step(lambda _: SCHEMA.empty_table(), 3), [[1] * 7]) == []
+
+
+def fails_on_three(batch: pa.RecordBatch) -> pa.RecordBatch:
+    if 3 in batch["row"].to_pylist():
+        raise KeyError("price")
+    return batch
+
+
+async def waits_and_fails_on_three(batch: pa.RecordBatch) -> pa.RecordBatch:
+    await asyncio.sleep(0.001)
+    return fails_on_three(batch)
+
+
+def surviving(function: Any, policy: FailedRows, **how: Any) -> TimedBatches:
+    called = UserFunction(function, "mine", ["key"], **how)
+    return TimedBatches(called, SCHEMA, 8, (policy, to_arrow_schema(policy.schema)))
+
+
+KINDS = from_arrow_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("function", [fails_on_three, waits_and_fails_on_three])
+def test_only_rows_that_fail_alone_have_failed(function: Any) -> None:
+    letters = FailedRows(KINDS, KINDS, has_letters=True)
+    rows = run(surviving(function, letters, in_flight=2), [[1] * 7, [2] * 13])
+    assert sorted(row["row"] for row in rows) == list(range(20))
+    failed = {row["row"]: row["dead_letter"] for row in rows if row["dead_letter"]}
+    assert failed == {3: {"error": "KeyError: 'price'", "row": {"key": 1, "row": 3}}}
+
+
+def test_failed_rows_of_a_batch_become_nulls_that_keep_what_their_row_has() -> None:
+    given = KINDS
+    promised = from_arrow_schema(pa.schema([("row", pa.int64()), ("answer", pa.string())]))
+    policy = FailedRows(given, promised, has_letters=False)
+
+    def answer(batch: pa.RecordBatch) -> pa.RecordBatch:
+        fails_on_three(batch)
+        return pa.record_batch({"row": batch["row"], "answer": ["yes"] * batch.num_rows})
+
+    called = UserFunction(answer, "mine", ["key"])
+    schema = to_arrow_schema(promised)
+    rows = run(TimedBatches(called, schema, 4, (policy, schema)), [[1] * 6])
+    found = {row["row"]: row["answer"] for row in rows}
+    assert found == {n: None if n == 3 else "yes" for n in range(6)}
+
+
+def test_a_call_is_tried_again_before_its_rows_are_parted() -> None:
+    sizes: list[int] = []
+
+    def works_at_the_second_try(batch: pa.RecordBatch) -> pa.RecordBatch:
+        sizes.append(batch.num_rows)
+        if len(sizes) % 2:
+            raise OSError("busy")
+        return batch
+
+    letters = FailedRows(KINDS, KINDS, has_letters=True)
+    rows = run(surviving(works_at_the_second_try, letters, retries=1), [[1] * 8])
+    assert sizes == [8, 8]
+    assert [row["dead_letter"] for row in rows] == [None] * 8
+
+
+def test_async_calls_are_under_way_at_once_and_each_is_told() -> None:
+    now, most = 0, 0
+
+    async def counts(batch: pa.RecordBatch) -> pa.RecordBatch:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return batch
+
+    calls = Calls()
+    called = UserFunction(counts, "mine", ["key"], in_flight=3)
+    rows = run(TimedBatches(called, SCHEMA, 2, None), [[1] * 12], calls)
+    assert (most, len(rows), len(calls.ids)) == (3, 12, 6)

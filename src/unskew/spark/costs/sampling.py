@@ -1,5 +1,6 @@
 """Measure what rows cost on a bounded sample, before a batch is placed or mapped."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,15 +24,23 @@ from unskew.spark.worker.cost_machine import ENOUGH_ROWS
 from unskew.spark.worker.cost_messages import GivenControl, Matrices, matrices_of, work_done_from
 from unskew.spark.worker.row_costs import RowCosts, RowWeights
 from unskew.spark.worker.timed_functions import (
+    PROBED,
     WORK_DONE,
     TimedStep,
     measured_results_of,
     measures_of,
+    probe_of,
     results_of,
 )
 from unskew.spark.worker.whole_groups import MEASURED, measuring_step
 
 Call: TypeAlias = Callable[[pa.Table], object]
+
+_log = logging.getLogger("unskew.spark")
+
+# Learning takes one or two seconds of its own, and saves a tenth at best where workers are alike.
+_PAYS_FROM = 15.0
+_PROBES, _ROWS_OF_PROBE, _SECONDS_OF_PROBE = 4, 64, 0.25
 
 _LARGEST_PART = 20
 _ROUNDS = 2
@@ -133,9 +142,15 @@ class LearnedBatch(NamedTuple):
 
 
 def learned_batch(
-    keyed: DataFrame, step: TimedStep, scheme: ProactiveShuffle, learn_rows: int | None, seed: int
+    keyed: DataFrame,
+    step: TimedStep,
+    scheme: ProactiveShuffle,
+    learn_rows: int | None,
+    seed: int,
+    *,
+    in_flight: int | None,
 ) -> LearnedBatch | None:
-    """Learn from some rows of ``keyed`` and place all of them; None if there are too few.
+    """Learn from some rows of ``keyed`` and place all of them; None if it would not pay.
 
     Parameters
     ----------
@@ -147,15 +162,41 @@ def learned_batch(
         Whose workers and matrices these are.
     learn_rows, seed
         See `part_to_learn`; the seed picks them.
+    in_flight
+        How many calls a worker has under way at once, to judge by a few rows whether the job is
+        long enough to learn for; None to learn in any case, unless there are too few rows.
     """
     workers, matrices = scheme.workers, matrices_of(scheme)
-    part = part_to_learn(keyed.count(), workers, learn_rows)
+    total = keyed.count()
+    part = part_to_learn(total, workers, learn_rows)
     if not part:
         return None
+    if in_flight is not None:
+        seconds = total * seconds_per_row(keyed, total, step, seed) / (workers * in_flight)
+        if seconds < _PAYS_FROM:
+            _log.info(
+                "map_rows: rows go round-robin, and nothing is learned: a few of them show that "
+                "%d workers have about %.2g s of work each; learning pays from %g s on",
+                workers,
+                seconds,
+                _PAYS_FROM,
+            )
+            return None
     control = CostControl(workers, matrices)
     rounds = learn_costs(keyed, step, control, matrices, part, seed)
     placed = place_by_cost(keyed, matrices, control.control().schedule)
     return LearnedBatch(placed, control, matrices, rounds)
+
+
+def seconds_per_row(df: DataFrame, total: int, step: TimedStep, seed: int) -> float:
+    """Return about how long the work on a row takes, by a few of the ``total`` rows of ``df``."""
+    share = min(1.0, _PROBES * _ROWS_OF_PROBE / total)
+    sample = df.sample(fraction=share, seed=seed).repartition(_PROBES)
+    probe = probe_of(step, df.columns[:-1], _SECONDS_OF_PROBE)
+    rows, seconds = PROBED
+    found = to_arrow(map_in_arrow(sample, probe, f"{rows} long, {seconds} double"))
+    n_rows, took = (sum(found[name].to_pylist()) for name in PROBED)
+    return took / n_rows if n_rows else 0.0
 
 
 def part_to_learn(total: int, workers: int, wanted: int | None) -> float:

@@ -1,8 +1,8 @@
 """The steps of `map_rows` and `map_batches`: call a user's function and time each call."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from time import perf_counter_ns
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from time import monotonic, perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -19,10 +19,10 @@ from unskew.spark.worker.task import (
     RowTimeout,
     Step,
     TimeLimit,
-    failure,
     partition_number,
     renamed,
 )
+from unskew.spark.worker.user_function import Caller, FailedRows, UserFunction
 
 if TYPE_CHECKING:
     from unskew.spark.worker.cost_machine import CostMachine
@@ -35,26 +35,13 @@ IdentifiedBatch: TypeAlias = tuple[pa.RecordBatch, NDArray[np.uint64]]
 
 WORK_DONE = "work_done"
 """The column of measures: a `cost_messages.WorkDone`, as bytes."""
+PROBED = ["rows", "seconds"]
+"""The columns of what `probe_of` measures, long and double."""
 
 _NANOSECOND = 1e-9
 # Rows are gathered before they are sorted: the more there are, the more calls have but one key.
 _ROUND_ROWS = 131_072
 _ROUND_BYTES = 64 * 2**20
-
-
-class UserFunction(NamedTuple):
-    """A user's function, and what is said when it fails."""
-
-    function: Callable[..., Any]
-    name: str
-    cost_by: Sequence[str]
-    row_timeout: float | None
-
-    def failed(self, rows: pa.RecordBatch, error: Exception | RowTimeout) -> Exception:
-        """Return the error to raise; ``rows`` begins with the row in question."""
-        if isinstance(error, RowTimeout):
-            error = TimeoutError(f"it took longer than row_timeout={self.row_timeout:g} s per row")
-        return failure(self.name, "the call", "worker", rows.select(list(self.cost_by)), error)
 
 
 class Listener(Protocol):
@@ -130,6 +117,46 @@ def measures_of(
     return work
 
 
+def probe_of(step: TimedStep, names: Sequence[str], seconds: float) -> Step:
+    """Return the function for Spark that works for about so long and says what rows took.
+
+    The first call of a task, in which a function may load what it needs, counts only if there is
+    no other.
+    """
+
+    def work(batches: Batches) -> Batches:
+        watch, deadline = _Stopwatch(), monotonic() + seconds
+
+        def one_by_one() -> Iterator[IdentifiedBatch]:
+            for batch, ids in identified(batches, names):
+                for number in range(batch.num_rows):
+                    if monotonic() > deadline:
+                        return
+                    yield batch.slice(number, 1), ids[number : number + 1]
+
+        for _ in step.run(one_by_one(), watch):
+            if monotonic() > deadline:
+                break
+        calls = watch.calls[1:] or watch.calls
+        rows, took = sum(rows for rows, _ in calls), sum(took for _, took in calls)
+        yield pa.record_batch([pa.array([rows]), pa.array([float(took)])], names=PROBED)
+
+    return work
+
+
+class _Stopwatch(Listener):
+    """Notes rows and seconds of each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, float]] = []
+
+    def take_rows(self, ids: NDArray[np.uint64], seconds: NDArray[np.float64]) -> None:
+        self.calls.append((ids.size, float(seconds.sum())))
+
+    def take_call(self, ids: NDArray[np.uint64], seconds: float) -> None:
+        self.calls.append((ids.size, seconds))
+
+
 def _machine(matrices: "Matrices", source: "ControlSource") -> "CostMachine":
     # Numba, which only those need who measure, takes a second to load.
     from unskew.spark.worker.cost_machine import CostMachine
@@ -138,7 +165,8 @@ def _machine(matrices: "Matrices", source: "ControlSource") -> "CostMachine":
 
 
 Produced: TypeAlias = Row | tuple[Any, ...] | dict[str, Any]
-RowFunction: TypeAlias = Callable[[Row], Produced | Iterable[Produced] | None]
+Answers: TypeAlias = Produced | Iterable[Produced] | None
+RowFunction: TypeAlias = Callable[[Row], Answers | Awaitable[Answers]]
 
 
 class TimedRows(TimedStep):
@@ -150,29 +178,40 @@ class TimedRows(TimedStep):
         The user's function and what is said of it in errors.
     given, promised
         The columns that it gets, and those that it has to return.
+    failed
+        What becomes of rows that it fails on; None where that is an error.
     """
 
-    def __init__(self, called: UserFunction, given: StructType, promised: StructType) -> None:
+    def __init__(
+        self,
+        called: UserFunction,
+        given: StructType,
+        promised: StructType,
+        failed: FailedRows | None = None,
+    ) -> None:
         row_conversions()  # or raise where the call is made
         self._called = called
         self._given = given
         self._promised = promised
+        self._failed = failed
 
     def run(self, batches: Iterator[IdentifiedBatch], listener: Listener | None) -> Batches:
         """Give out what the function makes of the rows; tell ``listener`` what each one took."""
         to_rows, _ = row_conversions()
-        for batch, ids in batches:
-            rows = to_rows(pa.Table.from_batches([batch]), self._given)
-            produced, ends, nanoseconds = self._call(rows, batch)
-            if listener is not None:
-                listener.take_rows(ids, np.array(nanoseconds) * _NANOSECOND)
-            if produced:
-                yield from self._as_batches(produced, ends, batch)
+        called = self._called
+        is_simple = self._failed is None and not called.retries and not called.is_async
+        with Caller(called) as caller:
+            for batch, ids in batches:
+                rows = to_rows(pa.Table.from_batches([batch]), self._given)
+                call = self._call(rows, batch) if is_simple else self._tried(rows, batch, caller)
+                produced, ends, seconds = call
+                if listener is not None:
+                    listener.take_rows(ids, seconds)
+                if produced:
+                    yield from self._as_batches(produced, ends, rows, batch)
 
-    def _call(
-        self, rows: Sequence[Row], batch: pa.RecordBatch
-    ) -> tuple[list[Any], list[int], list[int]]:
-        """Return what came out, how much of it there was after each row, and the times."""
+    def _call(self, rows: Sequence[Row], batch: pa.RecordBatch) -> "_Produced":
+        """Call the function once per row; any failure is an error."""
         function, has_limit = self._called.function, self._called.row_timeout is not None
         produced: list[Any] = []
         ends: list[int] = []
@@ -193,21 +232,65 @@ class TimedRows(TimedStep):
                     ends.append(len(produced))
         except (Exception, RowTimeout) as error:
             raise self._called.failed(batch.slice(len(ends)), error) from error
-        return produced, ends, nanoseconds
+        return _Produced(produced, ends, np.array(nanoseconds) * _NANOSECOND)
+
+    def _tried(self, rows: Sequence[Row], batch: pa.RecordBatch, caller: Caller) -> "_Produced":
+        """Call the function as often as it may be, and several rows at a time if it waits."""
+
+        async def answer(number: int) -> list[Any]:
+            try:
+                return await self._called.tried(rows[number], 1, _answers)
+            except (Exception, RowTimeout) as error:
+                if self._failed is None:
+                    raise self._called.failed(batch.slice(number), error) from error
+                return [self._in_place_of(self._failed, rows[number], error)]
+
+        produced: list[Any] = []
+        ends: list[int] = []
+        seconds: list[float] = []
+        for answers, took in caller.outcomes(answer, range(len(rows))):
+            produced += answers
+            ends.append(len(produced))
+            seconds.append(took)
+        return _Produced(produced, ends, np.array(seconds))
+
+    def _in_place_of(
+        self, failed: FailedRows, row: Row, error: Exception | RowTimeout
+    ) -> "_InPlace":
+        return _InPlace(failed.row(row, self._called.reason(error)))
 
     def _as_batches(
-        self, produced: list[Any], ends: list[int], batch: pa.RecordBatch
+        self, produced: list[Any], ends: list[int], rows: Sequence[Row], batch: pa.RecordBatch
     ) -> list[pa.RecordBatch]:
         try:
             return list(self._converted(produced).to_batches())
         except Exception as error:
-            raise self._misfit(produced, ends, batch, error) from error
+            if self._failed is None:
+                raise self._misfit(produced, ends, batch, error) from error
+            failed = self._failed
+        # Slower, but once: those of each row by themselves.
+        fitting: list[Any] = []
+        for row, begin, end in zip(rows, [0, *ends], ends, strict=False):
+            try:
+                self._converted(produced[begin:end])
+                fitting += produced[begin:end]
+            except Exception as error:
+                why = self._unfit(produced[begin:end], error)
+                fitting.append(self._in_place_of(failed, row, why))
+        return list(self._converted(fitting).to_batches())
 
     def _converted(self, produced: list[Any]) -> pa.Table:
-        names = self._promised.names
-        rows = [_values(result, names) for result in produced]
         _, to_batches = row_conversions()
-        return to_batches(rows, self._promised)
+        names, failed = self._promised.names, self._failed
+        if failed is None:
+            return to_batches([_values(result, names) for result in produced], self._promised)
+        rows = [
+            tuple(result)
+            if isinstance(result, _InPlace)
+            else failed.answered(_values(result, names))
+            for result in produced
+        ]
+        return to_batches(rows, failed.schema)
 
     def _misfit(
         self, produced: list[Any], ends: list[int], batch: pa.RecordBatch, error: Exception
@@ -217,11 +300,39 @@ class TimedRows(TimedStep):
             try:
                 self._converted([result])
             except Exception as why:
-                expected = self._promised.simpleString().removeprefix("struct")
-                words = f"it returned {result!r}, which is no row of {expected}: {why}"
                 origin = batch.slice(bisect_right(ends, number))
-                return self._called.failed(origin, UnskewError(words))
+                return self._called.failed(origin, self._unfit([result], why))
         return self._called.failed(batch, error)
+
+    def _unfit(self, results: list[Any], why: Exception) -> Exception:
+        expected = self._promised.simpleString().removeprefix("struct")
+        shown = ", ".join(map(repr, results))
+        return UnskewError(f"it returned {shown}, which is no row of {expected}: {why}")
+
+
+class _Produced(NamedTuple):
+    """What came out, how much of it there was after each row, and the seconds of each row."""
+
+    rows: list[Any]
+    ends: list[int]
+    seconds: NDArray[np.float64]
+
+
+class _InPlace(tuple[Any, ...]):
+    """The values that stand for a row that failed."""
+
+    __slots__ = ()
+
+
+def _answers(result: Any) -> list[Any]:
+    """Return as a list what a call returned.
+
+    >>> _answers((1, 2)), _answers(None), _answers(iter([(1,), (2,)]))
+    ([(1, 2)], [], [(1,), (2,)])
+    """
+    if isinstance(result, tuple | dict):
+        return [result]
+    return [] if result is None else list(_several(result))
 
 
 def _several(result: object) -> Iterable[Any]:
@@ -253,7 +364,8 @@ def _values(result: Any, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(result[name] for name in names)
 
 
-BatchFunction: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
+Answer: TypeAlias = pa.RecordBatch | pa.Table
+BatchFunction: TypeAlias = Callable[[pa.RecordBatch], Answer | Awaitable[Answer]]
 
 
 class TimedBatches(TimedStep):
@@ -267,34 +379,58 @@ class TimedBatches(TimedStep):
         The columns that it has to return.
     batch_rows
         The most rows of a call.
+    failed
+        What becomes of rows that it fails on, and the columns with these; None where that is an
+        error.
     """
 
-    def __init__(self, called: UserFunction, promised: pa.Schema, batch_rows: int) -> None:
+    def __init__(
+        self,
+        called: UserFunction,
+        promised: pa.Schema,
+        batch_rows: int,
+        failed: tuple[FailedRows, pa.Schema] | None = None,
+    ) -> None:
         self._called = called
         self._promised = promised
         self._batch_rows = batch_rows
+        self._failed = failed
 
     def run(self, batches: Iterator[IdentifiedBatch], listener: Listener | None) -> Batches:
         """Give out what the function makes of the rows; tell ``listener`` what each call took."""
-        for rows, ids in _sorted_rounds(batches):
-            for begin in _begins(rows.num_rows, self._batch_rows):
-                part = rows.slice(begin, self._batch_rows)
-                result, seconds = self._call(part)
-                if listener is not None:
-                    listener.take_call(ids[begin : begin + self._batch_rows], seconds)
-                yield from result.to_batches()
+        with Caller(self._called) as caller:
+            for rows, ids in _sorted_rounds(batches):
+                begins = _begins(rows.num_rows, self._batch_rows)
+                parts = [rows.slice(begin, self._batch_rows) for begin in begins]
+                outcomes = caller.outcomes(self._table, parts)
+                for begin, (result, seconds) in zip(begins, outcomes, strict=True):
+                    if listener is not None:
+                        listener.take_call(ids[begin : begin + self._batch_rows], seconds)
+                    yield from result.to_batches()
 
-    def _call(self, part: pa.RecordBatch) -> tuple[pa.Table, float]:
-        called = self._called
+    async def _table(self, part: pa.RecordBatch) -> pa.Table:
+        """Return what a call makes of rows; of those that it fails on by halves, down to one."""
+        called, failed = self._called, self._failed
         try:
-            with TimeLimit(called.row_timeout) as limit:
-                begin = perf_counter_ns()
-                limit.start(part.num_rows)
-                result = called.function(part)
-                seconds = (perf_counter_ns() - begin) * 1e-9
-            return as_promised(result, self._promised, called.name), seconds
+            result = await called.tried(part, part.num_rows, self._as_promised)
         except (Exception, RowTimeout) as error:
-            raise called.failed(part, error) from error
+            if failed is None:
+                raise called.failed(part, error) from error
+            half = part.num_rows // 2
+            if half:
+                halves = (part.slice(0, half), part.slice(half))
+                return pa.concat_tables([await self._table(one) for one in halves])
+            policy, schema = failed
+            stand_in = policy.table(part, called.reason(error))
+            return as_promised(stand_in, schema, called.name)
+        if failed is None:
+            return result
+        for field in list(failed[1])[len(self._promised) :]:
+            result = result.append_column(field, pa.nulls(result.num_rows, field.type))
+        return result
+
+    def _as_promised(self, result: object) -> pa.Table:
+        return as_promised(result, self._promised, self._called.name)
 
 
 def _sorted_rounds(
