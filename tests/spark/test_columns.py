@@ -1,8 +1,11 @@
 from typing import Any
 
+import pyspark.sql.functions as sf
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+import unskew.spark as us
 from unskew.errors import InvalidParameterError
 from unskew.spark.columns import check_by, identity
 
@@ -83,7 +86,7 @@ def test_dots_quotes_and_case_in_names_are_understood(spark: SparkSession) -> No
         (7, r"a column name or a list"),
         ([7], r"a column name or a list"),
         ("twice", r"twice"),
-        ("m", r"m: map<int,int>"),
+        ("m", r"m: map<int,int>.*Hint: use array_sort\(map_entries\(m\)\)"),
         ("am", r"am\[\]: map<int,int>"),
         ("s", r"s\.m: map<int,int>"),
         ("v", r"v: variant"),
@@ -110,3 +113,60 @@ def test_names_between_back_quotes_are_those_without(spark: SparkSession) -> Non
         check_by(df, ["a.b", "`a.b`"])
     with pytest.raises(InvalidParameterError, match="among the columns"):
         check_by(df, "`nobody`")
+
+
+def test_a_field_of_a_struct_is_a_key_like_a_column(spark: SparkSession) -> None:
+    df = spark.sql("""
+        SELECT named_struct('z', z, 'in', named_struct('Y', id % 3)) AS s, z, id % 3 AS y
+        FROM (SELECT id, if(id % 5 = 0, null, id % 7) AS z FROM range(100))""")
+    same = identity(df, ["s.z", "s.in.y"]) == identity(df, ["z", "y"])
+    assert df.where(same).count() == 100
+    assert df.where(identity(df, "s.z") == identity(df, "z")).count() == 100
+    assert check_by(df, ["S.Z", "s.in.y"], nested=True) == ["s.z", "s.in.Y"]
+    for wrong in ("s.q", "s.z.q", "z.s", "s."):
+        with pytest.raises(InvalidParameterError, match="among the columns"):
+            check_by(df, wrong, nested=True)
+
+
+def test_a_column_with_a_dot_goes_before_a_field(spark: SparkSession) -> None:
+    df = spark.sql("SELECT named_struct('z', id) AS s, id % 2 AS `s.z` FROM range(10)")
+    assert df.select(identity(df, "s.z")).distinct().count() == 2
+
+
+def test_every_verb_takes_a_field_of_a_struct(spark: SparkSession) -> None:
+    df = spark.sql("""
+        SELECT named_struct('z', if(id % 2 = 0, 0, id % 40)) AS s, id, 1 AS one FROM range(4000)""")
+    flat = df.select("s.z", "id", "one")
+    placed = us.balance(df, "s.z", 4, grouping="wrap")
+    assert placed.columns == df.columns
+    assert sorted(placed.collect()) == sorted(df.collect())
+    loads = placed.groupBy(sf.spark_partition_id()).count().collect()
+    assert max(row["count"] for row in loads) < 1100
+    plan = us.plan(df, "s.z", 4, grouping="wrap")
+    assert plan.by == ("s.z",)
+    assert us.balance(df, "s.z", 4, plan=plan).count() == 4000
+    salted = us.salt(df, "s.z", 4)
+    assert salted.columns == [*df.columns, "salt"]
+    counted = us.group_by(df, "s.z", workers=4, grouping="flow").apply(us.Count(), "rows long")
+    expected = flat.groupBy("z").count().collect()
+    assert counted.columns == ["z", "rows"]
+    assert sorted(map(tuple, counted.collect())) == sorted(map(tuple, expected))
+    said = us.diagnose(df, "s.z", 4)
+    assert said.profile.keys == us.diagnose(flat, "z", 4).profile.keys
+    mapped = us.map_rows(df, lambda row: (row.id,), "id long", cost_by="s.z", workers=2)
+    assert sorted(row.id for row in mapped.collect()) == list(range(4000))
+
+
+def test_an_error_shows_the_struct_that_the_field_is_of(spark: SparkSession) -> None:
+    df = spark.sql("SELECT named_struct('z', 7) AS s")
+    wrong = us.map_rows(df, lambda _: (1 // 0,), "id long", cost_by="s.z", workers=1)
+    with pytest.raises(PySparkException, match=r"at key s=\{'z': 7\}: ZeroDivisionError"):
+        wrong.collect()
+
+
+def test_the_hint_for_maps_groups_as_spark_groups_maps(spark: SparkSession) -> None:
+    df = spark.sql("""
+        SELECT map_from_arrays(k, transform(k, one -> one % 2)) AS m
+        FROM (SELECT if(id % 2 = 0, array(1, 2), array(2, 1)) AS k FROM range(10))""")
+    entries = df.withColumn("m", sf.expr("array_sort(map_entries(m))"))
+    assert us.balance(entries, "m", 2).select(identity(entries, "m")).distinct().count() == 1

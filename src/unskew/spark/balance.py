@@ -154,7 +154,7 @@ def balance_stream(
             "balance_stream", "df", "a stream", "a batch DataFrame", hint="see balance"
         )
     scheme = grouping_for(grouping, workers, seed=seed, owner="balance_stream")
-    names = check_by(df, by, owner="balance_stream")
+    names = check_by(df, by, owner="balance_stream", nested=True)
     if plan is not None:
         check_plan_for("balance_stream", plan, df, names, workers)
     placed = place_stream(

@@ -24,10 +24,18 @@ _PLAIN_TEXT = "UTF8_BINARY"
 _NOT_HASHABLE = ("VariantType", "GeometryType", "GeographyType", "CalendarIntervalType")
 
 
-def check_by(df: DataFrame, by: By, *, owner: str = "balance", parameter: str = "by") -> list[str]:
+def check_by(
+    df: DataFrame,
+    by: By,
+    *,
+    owner: str = "balance",
+    parameter: str = "by",
+    nested: bool = False,
+) -> list[str]:
     """Return the names of the key columns as ``df`` spells them, or raise if one cannot be a key.
 
-    A name may stand between back quotes, as in Spark.
+    A name may stand between back quotes, as in Spark. With ``nested`` it may also be that of a
+    field of a struct, ``s.z``, where no column is called so; see `key_columns`.
 
     Keys can be of every type that Spark groups by and hashes: not maps and variants (also inside
     arrays and structs), and no text with a collation, where unequal bytes may be equal keys.
@@ -39,7 +47,7 @@ def check_by(df: DataFrame, by: By, *, owner: str = "balance", parameter: str = 
         is not there, is there twice, or has a type that cannot be a key.
     """
     try:
-        return _checked_names(df, by)
+        return [field.name for field in _checked(df, by, nested=nested)]
     except _BadKeyError as error:
         expected, got, hint = error.args
         raise InvalidParameterError(owner, parameter, expected, got, hint=hint) from None
@@ -52,19 +60,35 @@ class _BadKeyError(Exception):
         super().__init__(expected, got, hint)
 
 
-def _checked_names(df: DataFrame, by: By) -> list[str]:
+def _checked(df: DataFrame, by: By, *, nested: bool = False) -> list[StructField]:
     names = [by] if isinstance(by, str) else by
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise _BadKeyError("a column name or a list of them", by)
     if not names:
         raise _BadKeyError("at least one column name", by)
-    fields = [_find(df, name) for name in names]
-    found = [field.name for field in fields]
-    if len(set(found)) < len(found):
+    fields = [_find(df, name, nested=nested) for name in names]
+    if len({field.name for field in fields}) < len(fields):
         raise _BadKeyError("distinct column names", list(names))
     for field in fields:
         _refuse_type(field.name, field.dataType)
-    return found
+    return fields
+
+
+def key_fields(df: DataFrame, by: By) -> list[StructField]:
+    """Return names and types of the key columns, fields of structs among them, or raise."""
+    names = check_by(df, by, nested=True)
+    return [_find(df, name, nested=True) for name in names]
+
+
+def key_columns(df: DataFrame, by: By) -> list[Column]:
+    """Return the key columns, each under its own name; the field ``s.z`` is called ``s.z``."""
+    return [_column(df, field.name).alias(field.name) for field in key_fields(df, by)]
+
+
+def _column(df: DataFrame, name: str) -> Column:
+    if name in df.columns:
+        return sf.col(quoted(name))
+    return sf.col(".".join(map(quoted, name.split("."))))
 
 
 def identity(df: DataFrame, by: By) -> Column:
@@ -78,14 +102,13 @@ def identity(df: DataFrame, by: By) -> Column:
     InvalidParameterError
         See `check_by`.
     """
-    names = check_by(df, by)
-    columns = [sf.col(quoted(name)) for name in names]
-    if len(names) == 1:
+    fields = key_fields(df, by)
+    columns = [_column(df, field.name) for field in fields]
+    if len(columns) == 1:
         return sf.xxhash64(*columns)
     # A null leaves the hash as it is: without these, (null, 1) and (1, null) would be one key.
-    nullable = {field.name for field in df.schema.fields if field.nullable}
     nulls = [
-        column.isNull() for column, name in zip(columns, names, strict=True) if name in nullable
+        column.isNull() for column, field in zip(columns, fields, strict=True) if field.nullable
     ]
     return sf.xxhash64(*columns, *nulls)
 
@@ -95,7 +118,8 @@ def with_key_columns(
 ) -> tuple[DataFrame, list[str]]:
     """Return ``df`` with a column for each key that is an expression, and the names of all keys.
 
-    Keys are given as for ``groupBy``: names or Columns, one by one or as one list.
+    Keys are given as for ``groupBy``: names or Columns, one by one or as one list. A field of a
+    struct is an expression, which ``groupBy("s.z")`` calls ``z``.
     """
     first = by[0] if len(by) == 1 else None
     several = isinstance(first, Sequence) and not isinstance(first, str)
@@ -107,8 +131,10 @@ def with_key_columns(
             hint = "give workers by name: workers=8" if isinstance(key, int) else None
             raise InvalidParameterError(owner, "by", expected, key, hint=hint)
         if isinstance(key, str):
-            names.append(key)
-            continue
+            if not _is_nested(df, key):
+                names.append(key)
+                continue
+            key = sf.col(key)
         (name,) = df.select(key).columns
         if str(key) != f"Column<'{name}'>":  # more than the name of a column
             if name in df.columns:
@@ -129,13 +155,23 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _find(df: DataFrame, name: str) -> StructField:
+def _is_nested(df: DataFrame, name: str) -> bool:
+    """Return whether a name is that of a field of a struct, and not of a column."""
+    try:
+        return _find(df, name, nested=True).name not in df.columns
+    except _BadKeyError:
+        return False
+
+
+def _find(df: DataFrame, name: str, *, nested: bool = False) -> StructField:
     fields = df.schema.fields
     same = [field for field in fields if field.name == name]
     if not same and not _is_case_sensitive(df):
         same = [field for field in fields if field.name.lower() == name.lower()]
     if not same and re.fullmatch(r"`(?:[^`]|``)+`", name):
         return _find(df, name[1:-1].replace("``", "`"))
+    if not same and nested:
+        same = _fields_within(df, name)
     if len(same) == 1:
         return same[0]
     present = ", ".join(repr(field.name) for field in fields)
@@ -145,6 +181,23 @@ def _find(df: DataFrame, name: str) -> StructField:
     raise _BadKeyError(f"among the columns {present}", name, hint)
 
 
+def _fields_within(df: DataFrame, path: str) -> list[StructField]:
+    """Return the field of a struct of a struct … that ``path`` names, if there is just one."""
+    schema, names, nullable = df.schema, list[str](), False
+    exact = _is_case_sensitive(df)
+    for part in path.split("."):
+        same = [one for one in schema.fields if one.name == part]
+        if not same and not exact:
+            same = [one for one in schema.fields if one.name.lower() == part.lower()]
+        if len(same) != 1:
+            return []
+        field = same[0]
+        names.append(field.name)
+        nullable |= field.nullable
+        schema = field.dataType if isinstance(field.dataType, StructType) else StructType()
+    return [StructField(".".join(names), field.dataType, nullable)] if len(names) > 1 else []
+
+
 def _is_case_sensitive(df: DataFrame) -> bool:
     return df.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
 
@@ -152,7 +205,9 @@ def _is_case_sensitive(df: DataFrame) -> bool:
 def _refuse_type(name: str, kind: DataType) -> None:
     if isinstance(kind, MapType) or type(kind).__name__ in _NOT_HASHABLE:
         expected = "columns of a type that can be ordered and hashed"
-        raise _BadKeyError(expected, f"{name}: {kind.simpleString()}")
+        hint = f"use array_sort(map_entries({name})), which is equal where the maps are"
+        is_map = isinstance(kind, MapType)
+        raise _BadKeyError(expected, f"{name}: {kind.simpleString()}", hint if is_map else None)
     if isinstance(kind, StringType) and getattr(kind, "collation", _PLAIN_TEXT) != _PLAIN_TEXT:
         raise _BadKeyError(
             f"text that is compared by its bytes ({_PLAIN_TEXT})",
@@ -172,7 +227,7 @@ def hashable_columns(df: DataFrame) -> list[str]:
     found = []
     for name in df.columns:
         try:
-            found += _checked_names(df, [name])
+            found += [field.name for field in _checked(df, [name])]
         except _BadKeyError:
             continue
     return found

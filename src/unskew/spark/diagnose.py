@@ -24,7 +24,7 @@ from unskew.groupings.planned import sample_size
 from unskew.groupings.registry import make_all, schemes_to_compare
 from unskew.hashing import identities
 from unskew.reports.diagnosis import diagnosis_html, diagnosis_text
-from unskew.spark.columns import By, check_by, free_names, identity, quoted
+from unskew.spark.columns import By, check_by, free_names, identity, key_columns, quoted
 from unskew.spark.joins.broadcasting import row_bytes
 from unskew.spark.joins.diagnosing import JoinDiagnosis, Settings, diagnose_join
 from unskew.spark.joins.learning import learn_join, plan_learned
@@ -154,7 +154,7 @@ def diagnose(
             raise InvalidParameterError("diagnose", parameter, expected, "a stream", hint=hint)
     if join is not None:
         return _of_join(df, join, by, workers, how, learn, cost_per_row, seed)
-    names = check_by(df, cast(By, by), owner="diagnose")
+    names = check_by(df, cast(By, by), owner="diagnose", nested=True)
     size = sample_size(workers) if rows is None else check_int("diagnose", "rows", rows, minimum=1)
     profile = profile_pass(df, names) if learn == "pass" else profile_sample(df, names, size, seed)
     if time is not None:
@@ -242,9 +242,9 @@ def profile_sample(df: DataFrame, by: By, rows: int, seed: int = 0) -> KeyProfil
 
 def _count(df: DataFrame, by: By, most: int) -> _Counted:
     """Count the rows of each key in one job, and bring back the ``most`` frequent."""
-    names = check_by(df, by)
+    names = check_by(df, by, nested=True)
     (rows,) = free_names(df, 1)
-    keys = df.groupBy(*(sf.col(quoted(name)) for name in names)).agg(sf.count("*").alias(rows))
+    keys = df.groupBy(*key_columns(df, names)).agg(sf.count("*").alias(rows))
     seen = Observation()
     totals = (sf.sum(rows).alias("rows"), sf.count("*").alias("keys"))
     table = to_arrow(

@@ -219,7 +219,7 @@ def _checked(
         raise InvalidParameterError(owner, "func", "a function", func)
     promised = struct_type(owner, "schema", schema)
     workers = check_int(owner, "workers", workers, minimum=1)
-    columns = check_by(df, cost_by, owner=owner, parameter="cost_by")
+    columns = check_by(df, cost_by, owner=owner, parameter="cost_by", nested=True)
     limit = calls.row_timeout
     if limit is not None:
         limit = check_real(owner, "row_timeout", limit, above=0)

@@ -112,7 +112,7 @@ def plan(
             learn=learn,
             seed=seed,
         )
-    names = check_by(df, cast(By, by), owner="plan")
+    names = check_by(df, cast(By, by), owner="plan", nested=True)
     scheme = grouping_for(grouping, workers, seed=seed, owner="plan")
     if scheme.spark != "plan":
         expected = f"one that makes a plan ({', '.join(runnable('plan'))}, auto)"

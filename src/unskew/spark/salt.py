@@ -3,14 +3,13 @@
 They shuffle by the hash of their keys, whatever came before them; see `routing.salting`.
 """
 
-import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.groupings.plan import Plan
-from unskew.spark.columns import By, check_by, quoted
+from unskew.spark.columns import By, check_by, key_columns
 from unskew.spark.routing.choosing import AUTO
 from unskew.spark.routing.placing import route
 from unskew.spark.routing.salting import salt_column
@@ -50,7 +49,7 @@ def salt(
     The operator must have at least ``workers`` partitions (``spark.sql.shuffle.partitions``);
     those beyond stay empty.
     """
-    columns = check_by(df, by, owner="salt")
+    columns = check_by(df, by, owner="salt", nested=True)
     if name in df.columns:
         raise InvalidParameterError("salt", "name", "a name that no column has", name)
     workers = check_int("salt", "workers", workers, minimum=1)
@@ -66,6 +65,6 @@ def salt(
     routed = route(
         df, by, workers, owner="salt", grouping=grouping, plan=plan, learn=learn, seed=seed
     )
-    keys = [sf.col(quoted(column)) for column in columns]
+    keys = key_columns(df, columns)
     salted = routed.df.withColumn(name, salt_column(keys, routed.worker, workers))
     return salted.drop(*routed.helpers)

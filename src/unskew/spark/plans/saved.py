@@ -18,7 +18,7 @@ from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.base import Grouping
 from unskew.groupings.plan import HASHED_MEMBER, Plan, check_plan, refuse_inconsistent
 from unskew.scheduling import Pieces
-from unskew.spark.columns import By
+from unskew.spark.columns import By, key_fields
 
 FORMAT = 1
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive
@@ -142,8 +142,7 @@ class KeyPlan(Plan):
 
 def key_types(df: DataFrame, by: By) -> tuple[str, ...]:
     """Return the types of the key columns, as far as the identity of a key depends on them."""
-    names = [by] if isinstance(by, str) else by
-    fields = [df.schema[name] for name in names]
+    fields = key_fields(df, by)
     # Whether a column may be null enters the identity of keys of several columns alone.
     several = len(fields) > 1
     return tuple(

@@ -65,7 +65,7 @@ def route(
     """
     workers = check_int(owner, "workers", workers, minimum=1)
     check_choice(owner, "learn", learn, WAYS)
-    names = check_by(df, by, owner=owner)
+    names = check_by(df, by, owner=owner, nested=True)
     key, chosen = identity(df, names), check_spread_by(df, spread_by, owner=owner)
     rows = evaluated_late(df)
     if plan is not None:

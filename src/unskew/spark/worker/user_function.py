@@ -46,7 +46,9 @@ class UserFunction(NamedTuple):
 
     def failed(self, rows: pa.RecordBatch, error: Exception | RowTimeout) -> Exception:
         """Return the error to raise; ``rows`` begins with the row in question."""
-        keys = rows.select(list(self.cost_by))
+        given = set(rows.schema.names)  # a field of a struct is shown with its struct
+        names = [name if name in given else name.split(".")[0] for name in self.cost_by]
+        keys = rows.select(list(dict.fromkeys(names)))
         return failure(self.name, "the call", "worker", keys, self._told(error))
 
     def reason(self, error: Exception | RowTimeout) -> str:
