@@ -69,9 +69,12 @@ def test_rows_of_unequal_cost_are_scheduled_by_it() -> None:
     assert any("Costs of rows differ" in reason for reason in found.why)
 
 
-def test_rows_of_equal_cost_go_round_robin() -> None:
+def test_rows_of_equal_cost_stay_where_they_are() -> None:
+    """Spark does not hash them by key; another shuffle would be for nothing."""
     found = diagnose(SKEWED, 20, work="stateless").recommendation
-    assert found.grouping == "shuffle"
+    assert found.grouping is None
+    assert found.load_saved == 0
+    assert "df.repartition(20)" in found.text
     assert any("keys do not matter" in reason for reason in found.why)
 
 

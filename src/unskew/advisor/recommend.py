@@ -82,8 +82,11 @@ def _about_work(
             "count, sum, min, max and avg send at most one row for each key and map task through "
             "the shuffle, however hot the key is; placing rows could only add cost."
         )
-    elif work == STATELESS and profile.cost_spread <= _LITTLE_SPREAD:
-        yield "Rows are worked on by themselves and cost the same, so their keys do not matter."
+    elif _knows_no_keys(profile, work):
+        yield (
+            "Rows are worked on by themselves and cost the same, so their keys do not matter, only "
+            "how many rows each partition has."
+        )
     elif work == STATELESS:
         yield (
             f"Costs of rows differ by {100 * profile.cost_spread:.0f} % of their mean (standard "
@@ -215,8 +218,8 @@ def recommend(
 
     The fastest is taken; of those that are about as fast, the one that holds the fewest keys, and
     of those that hold about as few the fastest; ``wrap`` where there is nothing between them. If
-    plain hashing is no more than 5 % slower, or Spark's own aggregates do the work, it says to do
-    nothing.
+    plain hashing is no more than 5 % slower, Spark's own aggregates do the work, or every row is
+    worked on by itself and costs the same, it says to do nothing.
 
     Parameters
     ----------
@@ -251,13 +254,14 @@ def recommend(
         hashing=100.0 * (plain.job_time_ratio - 1.0),
         noise=0.0,
     )
-    chosen = best if verdict.follow_plan and work != BUILTIN else plain
+    is_ours = work != BUILTIN and not _knows_no_keys(profile, work)
+    chosen = best if verdict.follow_plan and is_ours else plain
     grouping = None if chosen is plain else chosen.grouping
     code = code_line(grouping, work, by=by, workers=workers)
     why = reasons(profile, predictions, plain, chosen, work, workers)
     return Recommendation(
         grouping=grouping,
-        text=_text(grouping, plain, chosen, work),
+        text=_text(grouping, plain, chosen, work, workers),
         code=code,
         why=(*why, own_work(code)) if own_work(code) else why,
         load_ratio_now=plain.job_time_ratio,
@@ -271,7 +275,7 @@ def _not_known(
     profile: KeyProfile, plain: Prediction, chosen: Prediction, work: str
 ) -> tuple[str, ...]:
     """Say what the figures leave out, as far as it could change the answer."""
-    if work == BUILTIN:
+    if work == BUILTIN or (chosen is plain and work == STATELESS):
         return ()
     found = []
     if plain.job_seconds is None:
@@ -350,9 +354,18 @@ def _about_least(
     return [each for each in predictions if figure(each) <= most]
 
 
-def _text(grouping: str | None, plain: Prediction, chosen: Prediction, work: str) -> str:
+def _knows_no_keys(profile: KeyProfile, work: str) -> bool:
+    """Return whether neither keys nor costs tell one row from another."""
+    return work == STATELESS and profile.cost_spread <= _LITTLE_SPREAD
+
+
+def _text(
+    grouping: str | None, plain: Prediction, chosen: Prediction, work: str, workers: int
+) -> str:
     if work == BUILTIN:
         return "Do nothing: Spark's own aggregates combine rows before the shuffle."
+    if grouping is None and work == STATELESS:
+        return f"Do nothing; if partitions have unequal numbers of rows, df.repartition({workers})."
     now = f"{plain.job_time_ratio:.2f} times"
     if grouping is None:
         return f"Do nothing: under plain hashing the busiest worker gets {now} the mean load."
