@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 MATRIX ?= 3.5 4.0
 
-.PHONY: help demo simulate test test-system test-matrix test-papers lint types layers unit fuzz chaos reproduce bench clean
+.PHONY: help demo simulate docs test test-system test-matrix test-papers lint types layers unit fuzz chaos reproduce bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -24,6 +24,10 @@ demo: $(STAMP) ## count the words of real text on Spark under three groupings; l
 simulate: $(STAMP) ## compare all groupings on a skewed stream and write report.html
 	$(BIN)/unskew compare --workers 20 --sources 5 \
 	  --stream zipf:keys=100000,exponent=1.4,rows=2000000 --seed 1 --report report.html
+
+docs: $(STAMP) ## build the site into site/: pages, groupings, reference; every link has to lead somewhere
+	$(BIN)/python -m pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 test: lint ## all checks of the library: lint, types, import layers, tests
 	$(MAKE) --jobs=3 types layers unit

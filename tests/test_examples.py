@@ -47,6 +47,20 @@ def test_the_plan_is_the_one_in_the_documentation(
         assert by_plan.imbalance < 10 < 200 < by_key.imbalance
 
 
+@programs("before_and_after")
+def test_the_picture_of_the_readme_shows_what_workers_get(
+    spark: SparkSession, example: Any, tmp_path: Path
+) -> None:
+    loads = example.main(spark, tmp_path / "picture.svg")
+    assert sum(loads["key"]) == sum(loads["wrap"])
+    readme = (ROOT / "README.md").read_text()
+    picture = (tmp_path / "picture.svg").read_text()
+    for rows in loads.values():
+        times = f"{max(rows) * len(rows) / sum(rows):.2f}"
+        assert f"{times} × the mean" in picture
+        assert f"{times} times" in readme
+
+
 @programs("spark_join")
 def test_the_planned_join_is_the_plain_one_and_even(
     spark: SparkSession, example: Any, capsys: pytest.CaptureFixture[str]

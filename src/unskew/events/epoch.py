@@ -64,6 +64,8 @@ class Epoch:
     know how long Spark took, nor what the grouping is called beside others: its records have no
     ``grouping``, ``started`` and ``seconds``.
 
+    None stands for what was not measured or does not apply.
+
     Parameters
     ----------
     schema
@@ -108,8 +110,6 @@ class Epoch:
         Reports of costs, requests and replies between the workers and that scheduler.
     stats_rows, stats_bytes
         In what they travelled to the driver: one row per worker, and all of them as text.
-
-    None stands for what was not measured or does not apply.
 
     Examples
     --------
