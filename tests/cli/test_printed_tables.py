@@ -1,8 +1,12 @@
 """What people read: tables, help texts, the version."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 import unskew
+from unskew.cli import _terminal
 from unskew.cli.main import app, main
 from unskew.groupings.registry import GROUPINGS
 from unskew.streams import STREAMS
@@ -60,3 +64,33 @@ def test_every_option_has_a_help_text_with_its_default(command: str) -> None:
         told = option.show_default and option.default is not None
         assert option.help, option.name
         assert told or "Default:" in option.help, option.name
+
+
+LOGS = Path(__file__).parents[1] / "advisor" / "truth" / "logs"
+COMMANDS = {
+    "compare": ["compare", "--stream", STREAM, "-w", "64"],
+    "compare costs": ["compare", "--stream", "zipf:keys=50,rows=2000,costs=4"],
+    "diagnose": ["diagnose", STREAM, "-w", "64", "--cost-per-row", "1.5"],
+    "history": ["diagnose", "--history", str(LOGS / "a-join-with-a-hot-key.zst")],
+    "groupings": ["groupings"],
+    "streams": ["streams"],
+    "reproduce": ["reproduce", "--list"],
+}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_number_is_cut_on_a_narrow_terminal(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: str, width: int
+) -> None:
+    monkeypatch.setattr(_terminal, "_WIDTH_OF_FILES", width)
+    text = output_of(capsys, *COMMANDS[command])
+    assert not re.search(r"\w…", text)
+    too_long = [line for line in text.splitlines() if len(line) > width]
+    assert all(line.startswith("    ") for line in too_long), "only code is not wrapped"
+    tables = [line for line in text.splitlines() if set(line.strip()) == {"─"}]
+    assert tables
+    if command == "compare" and width == 60:
+        assert "too wide to show: σ" in text
+    if width == 200:
+        assert "too wide to show" not in text

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from unskew._validation import check_choice, check_int
 from unskew.cli._interrupts import Interrupt, noting_interrupts
-from unskew.cli._terminal import ProgressDisplay, console, new_table
+from unskew.cli._terminal import FittingTable, ProgressDisplay, console
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew_papers import results, running
 from unskew_papers.engines.calibration import calibration_in
@@ -57,9 +57,11 @@ def list_experiments(experiments: Sequence[Experiment], *, as_json: bool) -> Non
     if as_json:
         typer.echo(json.dumps({"experiments": fields}))
         return
-    table = new_table()
-    for title in ("id", "title", "runs on", "claims", "smoke", "paper"):
-        table.add_column(title, no_wrap=title != "title")
+    table = FittingTable(least=["claims", "runs on"])
+    table.add_column("id", no_wrap=True)
+    table.add_column("title")
+    for title in ("runs on", "claims", "smoke", "paper"):
+        table.add_number(title)
     for row in fields:
         times = [_time_text(row["seconds"].get(size)) for size in ("smoke", "paper")]
         table.add_row(row["id"], escape(row["title"]), row["runs_on"], str(row["claims"]), *times)
@@ -218,9 +220,9 @@ def hand_over(finished: Finished, request: Request, report: Path | None, *, as_j
 
 
 def _rows_table(rows: Rows) -> Any:
-    table = new_table()
+    table = FittingTable()
     for name in rows.columns:
-        table.add_column(escape(name), justify="right", no_wrap=True)
+        table.add_number(escape(name))
     for row in rows[:_MOST_ROWS_SHOWN]:
         table.add_row(*(_cell(row.get(name)) for name in rows.columns))
     return table

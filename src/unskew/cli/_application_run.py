@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from unskew._validation import check_int, check_real
-from unskew.cli._terminal import console, new_table, print_meanings, table_of
+from unskew.cli._terminal import FittingTable, console, print_meanings, table_of
 from unskew.errors import InvalidParameterError, MissingExtraError
 from unskew.events import Epoch, HotKey
 from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
@@ -159,11 +159,11 @@ class LiveTable:
 
 def table_of_batches(events: list[Epoch]) -> Table:
     """Return a table with a row per micro-batch."""
-    table = new_table()
+    table = FittingTable()
     table.add_column("grouping", no_wrap=True)
-    table.add_column("batch", justify="right")
-    for title in _TITLES:
-        table.add_column(title, justify="left" if title == _TITLES[-1] else "right", no_wrap=True)
+    for title in ("batch", *_TITLES[:-1]):
+        table.add_number(title)
+    table.add_column(_TITLES[-1])
     for event in events:
         table.add_row(escape(event.grouping), str(event.batch), *_batch_cells(event))
     return table

@@ -20,7 +20,7 @@ from unskew.advisor.profile import KeyProfile
 from unskew.advisor.profiling import profile_stream
 from unskew.cli._interrupts import stopping_between_batches
 from unskew.cli._simulation import MOST_WORKERS
-from unskew.cli._terminal import ProgressDisplay, console, new_table
+from unskew.cli._terminal import FittingTable, ProgressDisplay, console
 from unskew.errors import InvalidParameterError, MissingExtraError, StreamError
 from unskew.reports.diagnosis import PREDICTION_COLUMNS, diagnosis_facts, shown_predictions
 from unskew.reports.measurement import to_plain
@@ -266,22 +266,22 @@ def print_diagnosis(
 
 
 def _top_keys_table(profile: KeyProfile) -> Table:
-    table = new_table()
-    table.add_column("hottest keys", no_wrap=True)
+    table = FittingTable()
+    table.add_column("hottest keys")
     for title in ("share", "rows"):
-        table.add_column(title, justify="right")
+        table.add_number(title)
     for each in profile.top(_TOP_KEYS):
         table.add_row(escape(each.label), share_text(each.share), count_text(each.rows))
     return table
 
 
 def _prediction_table(diagnosis: Diagnosis) -> Table:
-    table = new_table()
+    table = FittingTable()
     table.add_column("grouping", no_wrap=True)
     columns = [each for each in PREDICTION_COLUMNS if each.shown(diagnosis)]
     for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
-    table.add_column("not for this work because it", no_wrap=True)
+        table.add_number(column.title)
+    table.add_column("not for this work because it")
     chosen = diagnosis.recommendation.grouping
     for each in shown_predictions(diagnosis):
         cells = [column.text(each) for column in columns]
@@ -298,4 +298,4 @@ def _print_advice(out: Console, diagnosis: Diagnosis) -> None:
         out.print(escape(reason))
     for unknown in advice.not_known:
         out.print(f"[dim]Not known: {escape(unknown)}.[/dim]")
-    out.print(f"\n    [cyan]{escape(advice.code)}[/cyan]\n")
+    out.print(f"\n    [cyan]{escape(advice.code)}[/cyan]\n", soft_wrap=True)  # to be copied

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from unskew._validation import check_int
 from unskew.advisor.history import ApplicationReport, StageReport, read_history
-from unskew.cli._terminal import ProgressDisplay, console, new_table
+from unskew.cli._terminal import FittingTable, ProgressDisplay, console
 from unskew.errors import InvalidParameterError
 
 _MEANINGS = (
@@ -64,12 +64,12 @@ def _print_application(out: Console, application: ApplicationReport) -> None:
 
 def _table(stages: list[StageReport], *, several: bool) -> Table:
     """Return the stages in rows; with the application of each if there are several."""
-    table = new_table()
+    table = FittingTable()
     for title in ("", *(("application",) if several else ()), "stage"):
-        table.add_column(title, no_wrap=True)
+        table.add_column(title)
     for title in ("tasks", "slots", "lost", "of all", "longest task", "median", "most rows",
                   "median", "most shuffled", "median"):  # fmt: skip
-        table.add_column(title, justify="right")
+        table.add_number(title)
     table.add_column("key")
     for rank, stage in enumerate(stages, start=1):
         first = [str(rank), *([stage.application] if several else [])]

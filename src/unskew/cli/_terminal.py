@@ -4,20 +4,24 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column as TableColumn
 from rich.table import Table
+from rich.text import Text
 
 from unskew.reports.measurement import Measurement
 from unskew.reports.tables import (
+    LEAST_COLUMNS,
     LOAD_COLUMNS,
     QUEUE_COLUMNS,
     Column,
@@ -27,6 +31,8 @@ from unskew.reports.tables import (
 )
 
 _WIDTH_OF_FILES = 200
+_BETWEEN = 3
+_LEAST_OF_TEXT = 14
 
 
 def console() -> Console:
@@ -35,9 +41,70 @@ def console() -> Console:
     return Console(width=None if terminal else _WIDTH_OF_FILES, highlight=False)
 
 
-def new_table() -> Table:
-    """Return an empty table in the style of all."""
-    return Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+class FittingTable(Table):
+    """A table that cuts no number: where it is too wide, it leaves out whole columns and says so.
+
+    Columns of text give way first: they wrap. Then columns of numbers go, those named in
+    ``least`` one after the other, and then from the right; the first column always stays.
+
+    >>> table = FittingTable(least=["rows"])
+    >>> table.add_column("grouping")
+    >>> for title in ("rows", "seconds"):
+    ...     table.add_number(title)
+    >>> table.add_row("key", "1,234,567", "0.0123")
+    >>> Console(width=24).print(table)
+    <BLANKLINE>
+     grouping   seconds
+     ──────────────────
+     key         0.0123
+    <BLANKLINE>
+    too wide to show: rows
+    """
+
+    def __init__(self, least: Sequence[str] = ()) -> None:
+        super().__init__(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        self._least = list(least)
+
+    def add_number(self, title: str) -> None:
+        """Add a column whose cells are never cut."""
+        self.add_column(title, justify="right", no_wrap=True)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give out the table as wide as the console is, and what it leaves out."""
+        shown, left_out = list(self.columns), list[str]()
+        while (numbers := _numbers(shown)) and _needs(shown) > options.max_width:
+            named = [one for title in self._least for one in numbers if one.header == title]
+            gone = named[0] if named else numbers[-1]
+            shown.remove(gone)
+            left_out.append(str(gone.header))
+        part = FittingTable()
+        part.columns = [
+            replace(one, _index=index, overflow="fold") for index, one in enumerate(shown)
+        ]
+        part.rows = self.rows
+        yield from Table.__rich_console__(part, console, options)
+        if left_out:
+            yield Text(f"too wide to show: {', '.join(left_out)}", style="dim")
+
+
+def _needs(columns: Sequence[TableColumn]) -> int:
+    """Return how wide a table of these columns is at least: numbers in full, text wrapped."""
+    return sum(map(_least_width, columns)) + _BETWEEN * len(columns)
+
+
+def _least_width(column: TableColumn) -> int:
+    """Return how narrow a column may become; one of numbers stays as wide as it is."""
+    lines = (line for cell in (column.header, *column.cells) for line in _plain(cell).split("\n"))
+    widest = max(map(cell_len, lines))
+    return widest if column.no_wrap else min(widest, _LEAST_OF_TEXT)
+
+
+def _plain(cell: object) -> str:
+    return Text.from_markup(str(cell)).plain
+
+
+def _numbers(columns: Sequence[TableColumn]) -> list[TableColumn]:
+    return [one for one in columns[1:] if one.no_wrap]
 
 
 def print_measurements(measurements: Sequence[Measurement], notes: Sequence[str] = ()) -> None:
@@ -63,10 +130,10 @@ def print_meanings(out: Console, columns: Sequence[Column[Row]]) -> None:
 
 def table_of(columns: Sequence[Column[Row]], measurements: Sequence[Row]) -> Table:
     """Return a table with a row per measurement, best values in green."""
-    table = new_table()
+    table = FittingTable(least=LEAST_COLUMNS)
     table.add_column("grouping", no_wrap=True)
     for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
+        table.add_number(column.title)
     cells = [column.cells(measurements) for column in columns]
     for each, row in zip(measurements, zip(*cells, strict=True), strict=True):
         shown = [f"[bold green]{text}[/bold green]" if best else text for text, best in row]

@@ -51,11 +51,11 @@ def _summary(scheme: type) -> str:
 def _print_groupings(listed: list[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    from unskew.cli._terminal import console, new_table
+    from unskew.cli._terminal import FittingTable, console
 
-    table = new_table()
+    table = FittingTable()
     for title in ("grouping", "paper", "splits keys", "on Spark", "parameters"):
-        table.add_column(title)
+        table.add_column(title, no_wrap=title not in ("paper", "parameters"))
     for each in listed:
         values = [f"{name}={_written(value)}" for name, value in each["parameters"].items()]
         splits = "yes" if each["splits_keys"] else "no"
@@ -107,9 +107,9 @@ def streams(json: Json = False) -> None:
 def _print_streams(listed: list[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    from unskew.cli._terminal import console, new_table
+    from unskew.cli._terminal import FittingTable, console
 
-    table = new_table()
+    table = FittingTable()
     for title in ("stream", "rows", "parameters"):
         table.add_column(title)
     for each in listed:

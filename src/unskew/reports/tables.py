@@ -141,6 +141,19 @@ LOAD_COLUMNS: tuple[Column[Measurement], ...] = (
 """Columns about balance and memory."""
 
 
+LEAST_COLUMNS = (
+    "σ",
+    "avg I/m",
+    "control messages",
+    "mean ms",
+    "p50 ms",
+    "p50 s",
+    "p95 ms",
+    "p95 s",
+)
+"""What is left out first where a table is too wide."""
+
+
 def _queue(measurement: Measurement) -> QueueResult:
     if measurement.queue is None:
         raise TypeError(f"{measurement.label} has no completion times")
