@@ -112,3 +112,35 @@ def test_help_loads_no_compiler_and_no_plots() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"set()\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.2, 2.0])
+def test_an_interrupt_while_spark_starts_leaves_no_java_behind(seconds: float) -> None:
+    """``seconds`` after Java was started: before, and after, it answers."""
+    command = [*UNSKEW, "run", "wordcount", "--workers", "2", "--max-batches", "1"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    until = time.monotonic() + 60
+    while not any("java" in name for name in running(process.pid)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    # Whoever is left behind keeps stderr open, so that this would not end.
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err.decode()
+    until = time.monotonic() + 20  # it ends with the pipe that its parent has closed
+    while running(process.pid):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def running(session: int) -> list[str]:
+    """Names of the processes of a session."""
+    listed = subprocess.run(
+        ["/bin/ps", "-eo", "sid=,comm="], capture_output=True, text=True, check=True
+    )
+    lines = (line.split(None, 1) for line in listed.stdout.splitlines())
+    return [name for sid, name in lines if int(sid) == session]

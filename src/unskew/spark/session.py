@@ -1,7 +1,9 @@
 """A Spark session that works on a fresh machine and stays exact when executors are lost."""
 
 import os
+import signal
 import sys
+import threading
 import warnings
 
 from pyspark.sql import SparkSession
@@ -54,7 +56,34 @@ def session(
     builder = builder.appName(app_name).master(master)
     for name, value in settings.items():
         builder = builder.config(name, _as_text(value))
-    return builder.getOrCreate()
+    return _started(builder)
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """Start Spark and only then heed a Ctrl-C, which would leave a Java behind that half started.
+
+    Spark puts a handler of its own there once it runs.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return builder.getOrCreate()
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, None):
+        return builder.getOrCreate()
+    pressed = threading.Event()
+
+    def take_note(*_: object) -> None:
+        pressed.set()
+
+    signal.signal(signal.SIGINT, take_note)
+    try:
+        spark = builder.getOrCreate()
+    finally:
+        if signal.getsignal(signal.SIGINT) is take_note:
+            signal.signal(signal.SIGINT, before)
+    if pressed.is_set():
+        spark.stop()
+        raise KeyboardInterrupt
+    return spark
 
 
 def shuffle_partitions(spark: SparkSession) -> int | None:
