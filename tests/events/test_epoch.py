@@ -124,3 +124,11 @@ def test_a_number_of_hundreds_of_digits_is_no_epoch_and_no_other_error(digits: i
     line = line_of(PLAIN).replace('"seconds": 0.5', '"seconds": 1' + digits * "0")
     with pytest.raises(ValueError, match=r"seconds|digits"):
         epoch_from(line)
+
+
+def test_a_notebook_shows_a_sentence_and_a_bar_per_worker() -> None:
+    epoch = Epoch(query="q", run="r", batch=0, rows=4, loads=(3, 1), imbalance=50.0, why="<so>")
+    html = epoch._repr_html_()
+    assert "4 rows on 2 workers: the busiest had 50 % more rows than the mean" in html
+    assert "&lt;so&gt;" in html
+    assert html.count("<rect") == 2

@@ -16,7 +16,9 @@ from unskew.groupings.potc import TwoChoices
 from unskew.groupings.shuffle import Shuffle
 from unskew.groupings.wrap import Wrap
 from unskew.simulator.loads import count_keys, cut_batches, simulate
+from unskew.simulator.queueing import simulate_queue
 from unskew.simulator.sources import Sources
+from unskew.streams import parse_stream
 from unskew.streams.base import Batch
 from unskew.streams.in_memory import from_keys
 from unskew.streams.zipf import zipf
@@ -177,3 +179,10 @@ def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> N
 def test_a_stream_without_rows_is_refused() -> None:
     with pytest.raises((StreamError, InvalidParameterError)):
         simulate(PartialKey(5), [])
+
+
+def test_a_notebook_shows_a_bar_for_each_worker() -> None:
+    result = simulate(PartialKey(3), zipf(keys=50, rows=1000), sources=2)
+    assert result._repr_html_().count("<rect") == 3
+    queue = simulate_queue(PartialKey(3), parse_stream("zipf:keys=50,rows=1000,costs=4"))
+    assert queue._repr_html_().count("<rect") == 3

@@ -137,9 +137,11 @@ def test_asking_too_early_is_an_error_and_later_it_is_not(rows: DataFrame) -> No
     placed = balance(rows, "user", 2, grouping="key", loads=loads)
     with pytest.raises(UnskewError, match="no action on the result has finished"):
         _ = loads.epoch
+    assert loads._repr_html_() == "Loads(of a job on 2 workers)"
     placed.count()
     loads.wait = 10.0
     assert loads.epoch.rows == rows.count()
+    assert loads._repr_html_().count("<rect") == 2
 
 
 def test_a_result_has_loads_of_its_own(rows: DataFrame) -> None:

@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import asdict, dataclass, fields
+from html import escape
 from typing import Any
 
+from unskew._bars import bars_of
 from unskew._validation import check_choice, check_int, check_real
 from unskew.errors import InvalidParameterError
 
@@ -173,6 +175,16 @@ class Epoch:
     def rows_per_second(self) -> float | None:
         """Rows over the time that the micro-batch took; None where that is not known."""
         return self.rows / self.seconds if self.seconds else None
+
+    def _repr_html_(self) -> str:
+        """Return how even the micro-batch was, in a sentence, and a bar for each worker."""
+        work = "work" if self.imbalance_of == "busy_seconds" else "rows"
+        said = (
+            f"{self.rows:,} rows on {len(self.loads)} workers: the busiest had "
+            f"{self.imbalance:.3g} % more {work} than the mean"
+        )
+        why = f"<br>{escape(self.why)}" if self.why else ""
+        return f"<div><b>{said}</b>{why}</div>{bars_of(self.loads, 'rows per worker')}"
 
 
 def line_of(epoch: Epoch) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unskew._bars import bars_of
 from unskew._compiled import compiled, inlined
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Weights, Workers
@@ -20,7 +21,6 @@ HASHED_MEMBER: Ids = np.array([0, 1 << 32, 0], np.uint64)
 The slot of h is ((h >> 32) · n_slots) >> 32, which any engine computes that hashes to 64 bits.
 """
 
-_MOST_BARS = 200
 _MOST_ADDED = 16  # plans whose places are noted one beside the other before they are merged
 _DRAWS = np.uint64(0x5851F42D4C957F2D)  # the seed of the draws among a key's pieces
 
@@ -91,29 +91,8 @@ class Plan:
         lines = [f"<b>{escape(repr(self))}</b>"]
         if self.why:
             lines.append(escape(self.why))
-        return f"<div>{'<br>'.join(lines)}</div>{_bars(self.predicted_loads)}"
-
-
-def _bars(loads: LoadArray) -> str:
-    """Return the loads as a small drawing: a bar per worker, and a line at their mean."""
-    top = float(loads.max(initial=0.0))
-    if top <= 0.0:
-        return ""
-    width, height, shown = 480.0, 80.0, loads[:_MOST_BARS]
-    step = width / shown.size
-    bars = "".join(
-        f'<rect x="{step * at:.1f}" y="{height * (1 - load / top):.1f}" width="{0.8 * step:.1f}" '
-        f'height="{height * load / top:.1f}"><title>worker {at}: {load:,.0f}</title></rect>'
-        for at, load in enumerate(shown.tolist())
-    )
-    mean = height * (1 - float(loads.mean()) / top)
-    line = f'<path d="M0 {mean:.1f}H{width:.0f}" stroke="currentColor" stroke-dasharray="4"/>'
-    of = "" if shown.size == loads.size else f", the first {shown.size} of {loads.size}"
-    return (
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" fill="#4c78a8" '
-        f'role="img" aria-label="predicted load per worker">{bars}{line}</svg>'
-        f"<div><small>predicted load per worker{of}; dashed: their mean</small></div>"
-    )
+        drawn = bars_of(self.predicted_loads.tolist(), "predicted load per worker")
+        return f"<div>{'<br>'.join(lines)}</div>{drawn}"
 
 
 def hashing_plan(workers: int, slot_member: Ids, n_slots: int) -> Plan:

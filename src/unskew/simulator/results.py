@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from unskew import metrics
+from unskew._bars import bars_of
 from unskew.groupings.base import Grouping
 from unskew.simulator._queues import CompletionTimes, Queues
 from unskew.simulator.observer import Observer
@@ -95,6 +97,10 @@ class SimulationResult:
             f"imbalance {self.imbalance_percent:.3g} %, replication {self.replication:.4g}>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the same, and a bar for the load of each worker."""
+        return f"<div><b>{escape(repr(self))}</b></div>{bars_of(self.loads, 'load per worker')}"
+
 
 @dataclass(frozen=True)
 class QueueResult:
@@ -172,3 +178,7 @@ class QueueResult:
             f"{self.placement.workers} workers, "
             f"mean completion {self.mean:.4g}, p99 {self.p99:.4g}>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the same, and a bar for the time that each worker was busy."""
+        return f"<div><b>{escape(repr(self))}</b></div>{bars_of(self.busy, 'work per worker')}"

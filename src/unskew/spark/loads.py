@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -111,13 +112,16 @@ class Loads:
         UnskewError
             For a batch job on whose result no action has finished.
         """
+        return self._known(self.wait)
+
+    def _known(self, wait: float) -> list[Epoch]:
         if self.plan_path is not None:
             return read_epochs(self.plan_path)
         if self._job is None:
             raise UnskewError(
                 "Loads: it watches no job yet. Hint: give it to balance or group_by as loads=."
             )
-        return [self._job.epoch(self.wait)]
+        return [self._job.epoch(wait)]
 
     @property
     def epoch(self) -> Epoch:
@@ -153,6 +157,13 @@ class Loads:
         if self._job is None:
             return "Loads(of no job yet)"
         return f"Loads(of a job on {self._job.workers} workers)"
+
+    def _repr_html_(self) -> str:
+        """Return what the last epoch was like; before there is one, whose it will be."""
+        try:
+            return self._known(wait=0.0)[-1]._repr_html_()
+        except (UnskewError, IndexError):
+            return escape(repr(self))
 
 
 def _rows_of(epoch: Epoch, shares: list[float] | None) -> list[dict[str, object]]:
