@@ -66,6 +66,17 @@ def test_every_option_has_a_help_text_with_its_default(command: str) -> None:
         assert told or "Default:" in option.help, option.name
 
 
+def test_flags_are_shown_as_flags(capsys: Capture) -> None:
+    for command in (["--help"], ["simulate", "--help"], ["reproduce", "--help"]):
+        text = output_of(capsys, *command)
+        assert "--help" in text
+        assert "<bool>" not in text
+
+
+def test_shells_complete_commands(capsys: Capture) -> None:
+    assert "--install-completion" in output_of(capsys, "--help")
+
+
 LOGS = Path(__file__).parents[1] / "advisor" / "truth" / "logs"
 COMMANDS = {
     "compare": ["compare", "--stream", STREAM, "-w", "64"],

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from unskew.errors import UnskewError
 
@@ -19,8 +19,20 @@ _PACKAGES = {"reproduce": "unskew-papers"}
 """Commands that are known to come with a package of their own, for those who lack it."""
 
 
+class PlainCommand(TyperCommand):
+    """A command whose help shows flags as flags, not as ``<bool>``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options; flags take no value, so none is shown."""
+        return _flags_without_value(super().get_params(ctx))
+
+
 class ExtensibleGroup(TyperGroup):
     """The commands of ``unskew``, and those of plug-ins behind them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options before any command, flags as in `PlainCommand`."""
+        return _flags_without_value(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return our own commands, then those of plug-ins."""
@@ -39,6 +51,13 @@ class ExtensibleGroup(TyperGroup):
             package = _PACKAGES[cmd_name]
             return _failing(cmd_name, f"needs {package}. Hint: pip install {package}")
         return None
+
+
+def _flags_without_value(options: list[Any]) -> list[Any]:
+    for option in options:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
+    return options
 
 
 def _found() -> dict[str, EntryPoint]:
@@ -69,5 +88,5 @@ def _failing(name: str, message: str) -> Any:
 
 def _made(name: str, function: Callable[..., Any], **options: Any) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name, **options)(function)
+    app.command(name, cls=PlainCommand, **options)(function)
     return typer.main.get_command(app)

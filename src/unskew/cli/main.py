@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from unskew import __version__
-from unskew.cli._plugins import ExtensibleGroup
+from unskew.cli._plugins import ExtensibleGroup, PlainCommand
 from unskew.cli.compare import compare
 from unskew.cli.dashboard import dashboard
 from unskew.cli.diagnose import diagnose
@@ -33,13 +33,12 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 app = typer.Typer(
     name="unskew",
     cls=ExtensibleGroup,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 for command in (groupings, streams, simulate, compare, diagnose, dashboard, doctor):
-    app.command()(command)
-app.command("run")(run_application)
+    app.command(cls=PlainCommand)(command)
+app.command("run", cls=PlainCommand)(run_application)
 
 
 @dataclass
