@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import unskew.spark as us
 from benchmarks._timing import show
-from unskew.advisor.predict import ATOMIC, MERGE, PLAIN, STATELESS
+from unskew.advisor.predict import ATOMIC, MERGE, STATELESS, plain_for
 from unskew.spark.aggregators import State
 from unskew.streams import parse_stream
 
@@ -125,7 +125,9 @@ def run(
     df = rows_of(spark, job, int(seconds * job.workers / COST), seed)
     found = us.diagnose(df, "key", job.workers, work=job.work, cost_per_row=1000 * COST, seed=seed)
     grouping = found.recommendation.grouping
-    (said,) = (one for one in found.predictions if one.grouping == (grouping or PLAIN))
+    (said,) = (
+        one for one in found.predictions if one.grouping == (grouping or plain_for(job.work))
+    )
     if said.job_seconds is None:
         raise AssertionError("a cost was given, and no seconds were predicted")
     plain = seconds_of(lambda: plainly(df, job))

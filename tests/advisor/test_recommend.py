@@ -1,9 +1,12 @@
 """Recommendations: the work decides what may be done, the figures whether it is worth it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from unskew.advisor.diagnosis import diagnose
+from unskew.advisor.predict import predict
 from unskew.advisor.profile import KeyProfile
 from unskew.advisor.profiling import profile_stream
 from unskew.advisor.recommend import recommend
@@ -61,12 +64,21 @@ def test_a_key_larger_than_a_worker_is_said_to_be_the_limit_of_whole_keys() -> N
     assert any("--work merge" in reason for reason in found.why)
 
 
-def test_rows_of_unequal_cost_are_scheduled_by_it() -> None:
+def test_rows_of_unequal_cost_are_scheduled_by_it_where_that_is_more_even() -> None:
     stream = with_costs(zipf(keys=500, exponent=1.0, rows=30_000, seed=1), values=16)
-    found = diagnose(profile_stream(stream), 5, work="stateless").recommendation
-    assert found.grouping in ("proactive-shuffle", "shuffle")
-    assert found.load_ratio_then < 1.1
+    profile = profile_stream(stream)
+    seen = predict(profile, 5, work="stateless")
+    found = recommend(profile, seen, work="stateless", workers=5)
+    assert found.grouping is None  # so many rows are even by chance
+    assert found.load_ratio_then < 1.05
     assert any("Costs of rows differ" in reason for reason in found.why)
+    uneven = [
+        replace(one, imbalance_percent=30.0) if one.grouping == "shuffle" else one for one in seen
+    ]
+    found = recommend(profile, uneven, work="stateless", workers=5, by="user")
+    assert found.grouping == "proactive-shuffle"
+    assert found.code.startswith("us.map_rows(df, ")
+    assert found.load_ratio_now == pytest.approx(1.3)
 
 
 def test_rows_of_equal_cost_stay_where_they_are() -> None:

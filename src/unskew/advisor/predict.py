@@ -15,6 +15,7 @@ from unskew.groupings.base import Grouping, LearnedGrouping
 from unskew.groupings.key import KeyGrouping
 from unskew.groupings.planned import sample_size
 from unskew.groupings.registry import make_all, schemes_to_compare
+from unskew.groupings.shuffle import Shuffle
 from unskew.simulator.loads import simulate
 from unskew.simulator.queueing import simulate_queue
 from unskew.streams.base import Stream
@@ -42,8 +43,20 @@ FLOOR_PERCENT = 1.0
 PLAIN = KeyGrouping.name
 """Plain hashing by key: what Spark does by itself."""
 
+ROUND_ROBIN = Shuffle.name
+"""Rows in equal numbers, whatever their keys: what Spark does where the work asks for no keys."""
+
 SPLITS_KEYS = "splits keys"
 """The drawback of a scheme for work that needs all rows of a key together."""
+
+
+def plain_for(work: str) -> str:
+    """Return the scheme that stands for plain Spark.
+
+    >>> plain_for("merge"), plain_for("stateless")
+    ('key', 'shuffle')
+    """
+    return ROUND_ROBIN if work == STATELESS else PLAIN
 
 
 def check_work(owner: str, parameter: str, work: object) -> str:
@@ -215,7 +228,7 @@ def drawback_of(scheme: Grouping, work: str) -> str:
         return SPLITS_KEYS
     if work != STATELESS and scheme.needs_costs:
         return "only for rows that are worked on by themselves"
-    if work == STATELESS and scheme.groups_keys and scheme.name != PLAIN:
+    if work == STATELESS and scheme.groups_keys:
         return "groups by key, which the work does not ask for"
     if work == BUILTIN and scheme.name != PLAIN:
         return "Spark combines rows before the shuffle anyway"

@@ -8,11 +8,11 @@ from unskew.advisor.predict import (
     ATOMIC,
     BUILTIN,
     MERGE,
-    PLAIN,
     SPLITS_KEYS,
     STATELESS,
     Prediction,
     check_work,
+    plain_for,
 )
 from unskew.advisor.profile import KeyProfile
 from unskew.advisor.snippets import GROUPS, PARTIALS, mapped_rows, own_work, quoted_columns
@@ -82,7 +82,7 @@ def _about_work(
             "count, sum, min, max and avg send at most one row for each key and map task through "
             "the shuffle, however hot the key is; placing rows could only add cost."
         )
-    elif _knows_no_keys(profile, work):
+    elif work == STATELESS and profile.cost_spread <= _LITTLE_SPREAD:
         yield (
             "Rows are worked on by themselves and cost the same, so their keys do not matter, only "
             "how many rows each partition has."
@@ -218,15 +218,16 @@ def recommend(
 
     The fastest is taken; of those that are about as fast, the one that holds the fewest keys, and
     of those that hold about as few the fastest; ``wrap`` where there is nothing between them. If
-    plain hashing is no more than 5 % slower, Spark's own aggregates do the work, or every row is
-    worked on by itself and costs the same, it says to do nothing.
+    plain Spark is no more than 5 % slower, or its own aggregates do the work, it says to do
+    nothing.
+    Plain Spark hashes by key; where the work asks for no keys, every worker gets as many rows.
 
     Parameters
     ----------
     profile
         What is known of the keys.
     predictions
-        What `predict` says for the same work; plain hashing, ``key``, must be among them.
+        What `predict` says for the same work; that of plain Spark (`plain_for`) must be among them.
     work
         ``merge``, ``atomic``, ``stateless`` or ``builtin``.
     workers
@@ -246,7 +247,7 @@ def recommend(
     True
     """
     work = check_work("recommend", "work", work)
-    plain = _named(predictions, PLAIN)
+    plain = _named(predictions, plain_for(work))
     best = _best(predictions, plain, work)
     verdict = is_worth_planning(
         best.grouping,
@@ -254,8 +255,7 @@ def recommend(
         hashing=100.0 * (plain.job_time_ratio - 1.0),
         noise=0.0,
     )
-    is_ours = work != BUILTIN and not _knows_no_keys(profile, work)
-    chosen = best if verdict.follow_plan and is_ours else plain
+    chosen = best if verdict.follow_plan and work != BUILTIN else plain
     grouping = None if chosen is plain else chosen.grouping
     code = code_line(grouping, work, by=by, workers=workers)
     why = reasons(profile, predictions, plain, chosen, work, workers)
@@ -352,11 +352,6 @@ def _about_least(
     """Keep those whose figure is about that of the least."""
     most = (1 + ABOUT_THE_SAME) * min(map(figure, predictions))
     return [each for each in predictions if figure(each) <= most]
-
-
-def _knows_no_keys(profile: KeyProfile, work: str) -> bool:
-    """Return whether neither keys nor costs tell one row from another."""
-    return work == STATELESS and profile.cost_spread <= _LITTLE_SPREAD
 
 
 def _text(

@@ -24,6 +24,7 @@ from unskew.errors import InvalidParameterError, MissingExtraError
 from unskew.events import Epoch, HotKey
 from unskew.reports.grouping_run import GroupingRun, MeasuredBatch
 from unskew.reports.tables import RUN_COLUMNS, UNKNOWN, count_text, real_text, replication_text
+from unskew.reports.verdicts import verdict_of_runs
 
 if TYPE_CHECKING:
     from unskew.apps.running.runner import ApplicationRun
@@ -222,6 +223,8 @@ class RunOutput:
             )
             return
         out = console()
+        if verdict := verdict_of_runs(runs):
+            out.print(f"[bold]{escape(verdict)}[/bold]\n")
         for name, text in self.facts:
             out.print(f"[dim]{name:9}[/dim]{escape(text)}")
         out.print(table_of(RUN_COLUMNS, runs))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unskew.advisor.diagnosis import Diagnosis
-from unskew.advisor.predict import PLAIN, WORKS, Prediction
+from unskew.advisor.predict import WORKS, Prediction, plain_for
 from unskew.advisor.profile import KeyProfile
 from unskew.advisor.recommend import Recommendation
 from unskew.reports._plotly import figure, to_div
@@ -159,11 +159,12 @@ def _columns(diagnosis: Diagnosis) -> list[PredictionColumn]:
 
 
 def _best_predictions(diagnosis: Diagnosis) -> tuple[list[str], list[list[str]]]:
-    """Return titles and rows of the best groupings, plain hashing among them."""
+    """Return titles and rows of the best groupings, plain Spark among them."""
     columns = _columns(diagnosis)
     every = shown_predictions(diagnosis)
     shown = every[:_MOST_PREDICTIONS]
-    shown += [each for each in every[_MOST_PREDICTIONS:] if each.grouping == PLAIN]
+    plain = plain_for(diagnosis.work)
+    shown += [each for each in every[_MOST_PREDICTIONS:] if each.grouping == plain]
     rows = [[each.grouping, *(column.text(each) for column in columns)] for each in shown]
     return ["grouping", *(column.title for column in columns)], rows
 
