@@ -64,6 +64,9 @@ class StoreFiles(Protocol):
     def make_folder(self, url: str) -> None:
         """Make a folder, where the store has any."""
 
+    def copy(self, url: str, target: Path) -> None:
+        """Copy a file, or a folder with all that is in it, to this machine."""
+
 
 class StorePath:
     """A file or folder in a store; has those methods of a `Path` that the library uses.
@@ -149,6 +152,10 @@ class StorePath:
         """Write the file in one step, as far as the store can."""
         self.files.write(self._url, content)
 
+    def copy(self, target: Path) -> None:
+        """Copy the file, or the folder with all that is in it, to this machine."""
+        self.files.copy(self._url, target)
+
 
 AnyPath: TypeAlias = Path | StorePath
 
@@ -182,6 +189,15 @@ def located(
     return StorePath(path, files_of(owner, parameter, path, spark))
 
 
+def is_url(path: str | AnyPath) -> bool:
+    """Whether ``path`` is a URL, which only Spark reaches.
+
+    >>> is_url("hdfs://node/logs"), is_url("/logs"), is_url("C:/logs")
+    (True, False, False)
+    """
+    return _URL.match(str(path)) is not None
+
+
 def check_local(owner: str, parameter: str, path: str | Path) -> Path:
     """Return ``path``, or raise if it is a URL, also one of whose two slashes a `Path` made one.
 
@@ -189,7 +205,7 @@ def check_local(owner: str, parameter: str, path: str | Path) -> Path:
     Traceback (most recent call last):
     unskew.errors.InvalidParameterError: unskew run: --run-dir must be a local or mounted path, ...
     """
-    if _URL.match(str(path)):
+    if is_url(path):
         hint = "mount the storage, and give the path under which all nodes see it"
         raise InvalidParameterError(
             owner, parameter, "a local or mounted path", str(path), hint=hint
@@ -307,6 +323,12 @@ class HadoopFiles:
         files, path = self._at(url)
         _tried(url, lambda: files.mkdirs(path))
 
+    def copy(self, url: str, target: Path) -> None:
+        """Copy a file, or a folder with all that is in it, to this machine."""
+        files, path = self._at(url)
+        local = self._path(target.as_uri())
+        _tried(url, lambda: files.copyToLocalFile(False, path, local, True))
+
     def _at(self, url: str) -> tuple[Any, Any]:
         """Return Hadoop's FileSystem for a URL, and its Path."""
         path = self._path(url)
@@ -383,6 +405,13 @@ class SparkFiles:
 
     def make_folder(self, url: str) -> None:
         """Do nothing: a folder comes with what is in it."""
+
+    def copy(self, url: str, target: Path) -> None:
+        """Copy a file, or a folder with all that is in it, to this machine."""
+        for path, content in self._rows(url, "path", "content"):
+            copied = target / str(path).removeprefix(url).lstrip("/")
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            copied.write_bytes(content)
 
     def _names_if_any(self, url: str) -> list[str]:
         try:

@@ -4,15 +4,17 @@ The URLs are of Hadoop's own local file system; real stores are in ``stores/``.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from tests.advisor.history.log_cases import completed, executor, job, started, task, write
 
 import unskew.spark as us
 from unskew._stores import StoreError, StorePath, files_of, located
-from unskew.errors import InvalidParameterError
+from unskew.advisor.history import read_history
+from unskew.errors import EventLogError, InvalidParameterError
 from unskew.events import PLAN_RECORD, Epoch, append_epoch, read_epochs, record
 from unskew.groupings.plan import HASHED_MEMBER, shuffling_plan
 from unskew.spark.plans.live_file import LiveFile, plan_folder
@@ -54,6 +56,19 @@ def test_what_is_written_is_read_and_replaced(folder: StorePath) -> None:
     assert path_of_folder.is_dir()
     assert [each.name for each in path_of_folder.glob("*.json")] == ["plan.json"]
     assert list(path_of_folder.glob("*.txt")) == []
+
+
+def test_a_store_without_a_rename_that_replaces_is_written_too(
+    folder: StorePath, session_kind: str
+) -> None:
+    if session_kind == "connect":
+        pytest.skip("Connect does not rename")
+    files: Any = folder.files
+    files._conf.unset("fs.AbstractFileSystem.file.impl")  # as dbfs has none
+    for text in ("one", "two"):
+        (folder / "plan.json").write_bytes(text.encode())
+        assert (folder / "plan.json").read_text() == text
+    assert [path.name for path in folder.iterdir()] == ["plan.json"]
 
 
 def test_a_folder_of_other_files_is_not_replaced_by_a_file(
@@ -136,6 +151,33 @@ def test_a_record_in_a_store_lets_its_older_half_go(
         assert found == list(range(batch + 1))[-len(found) :]
         assert len(found) >= min(batch + 1, 3)
     assert len(found) < 20
+
+
+def test_event_logs_are_copied_and_read(
+    folder: StorePath, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "of a team" / "logs"
+    for name in ("app-1", "app-2"):
+        write(
+            logs / name, [started(), executor(2), *job(500), task(3, 1000, 9000, 10), completed(3)]
+        )
+    write(logs / "eventlog_v2_app-3" / "events_1_app-3", [started(), executor(1), *job(500)])
+    copies: list[Path] = []
+    copy = StorePath.copy
+
+    def noted(store: StorePath, target: Path) -> None:
+        copies.append(target)
+        copy(store, target)
+
+    monkeypatch.setattr(StorePath, "copy", noted)
+    history = read_history(cast(Any, folder / "logs"))
+    assert len(history.applications) == 3
+    assert history.skipped == []
+    assert not copies[0].exists(), "the copy was left"
+    (one,) = read_history(cast(Any, folder / "logs" / "app-1")).applications
+    assert one.path == f"file:{logs}/app-1"
+    with pytest.raises(EventLogError, match="none: no such file or folder"):
+        read_history(cast(Any, folder / "none"))
 
 
 def test_versions_of_plans_are_numbered_on(folder: StorePath, session_kind: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
-from unskew._stores import AnyPath, check_local
+from unskew._stores import AnyPath, StoreError, check_local
 from unskew.dashboard.feed import Feed, FeedThread
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import Closeable, DashboardServer
@@ -113,7 +113,10 @@ class EventMaker:
 
     def _plan(self, folder: AnyPath, version: int | None) -> Plan | None:
         if self._plans.get(folder, (None,))[0] != version:
-            self._plans[folder] = version, PlanStore(folder).plan_of(version)
+            plan = None
+            with suppress(StoreError):
+                plan = PlanStore(folder).plan_of(version)
+            self._plans[folder] = version, plan
         return self._plans[folder][1]
 
 

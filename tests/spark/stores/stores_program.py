@@ -18,12 +18,14 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.advisor.history.log_cases import completed, executor, job, started, write
 from tests.cheap_settings import INTERPRETED, PARTITIONS, PLAIN_FILES
 from tests.spark.grouped_cases import SUMS, SumAndCount
 from tests.spark.stream_cases import ROWS, WORKERS, rows_of, source, wait_for, write_file
 
 import unskew.spark as us
-from unskew._stores import located
+from unskew._stores import located, write_whole
+from unskew.advisor.history import read_history
 from unskew.spark.plans.saved import PlanStore
 from unskew.spark.steps.applying import ROCKSDB, STATE_STORE
 
@@ -136,6 +138,12 @@ def saved_plans(spark: SparkSession, folder: Path, base: str) -> None:
     reader.join()
     names = [path.name for path in located("", "", f"{base}/saved").iterdir()]
     report("saved", missing=missing, seen=sorted(seen), errors=errors, names=names)
+    log = write(folder / "app-1", [started(), executor(2), *job(500), completed(3)])
+    logs = located("", "", f"{base}/logs")
+    logs.mkdir()
+    write_whole(logs / "app-1", log.read_text())
+    (application,) = read_history(f"{base}/logs").applications
+    report("history", name=application.name, path=application.path.removeprefix(base))
     loaded = us.load_plan(url)
     report("loaded", is_same=str(loaded) == str(plans[1]) and loaded.by == ("user",))
 

@@ -89,6 +89,10 @@ def test_a_plan_that_is_not_there_is_a_plan_file_error(facts: Facts) -> None:
     assert "saved/plan.json: cannot be read (no such file)" in facts["saved"]["missing"]
 
 
+def test_event_logs_are_read_there(facts: Facts) -> None:
+    assert (facts["history"]["name"], facts["history"]["path"]) == ("by hand", "/logs/app-1")
+
+
 def test_queries_are_exact_and_follow_what_the_store_has_also_when_started_again(
     facts: Facts,
 ) -> None:
