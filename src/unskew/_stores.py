@@ -258,16 +258,15 @@ class HadoopFiles:
 
     def status(self, url: str) -> FileStatus:
         """Return when a file was written, and how long it is."""
-        found = _tried(url, lambda: self._at(url)[0].getFileStatus(self._path(url)))
+        found = self._found(url)
         return FileStatus(found.getModificationTime() * 1_000_000, found.getLen())
 
     def is_folder(self, url: str) -> bool:
         """Whether there is a folder."""
         try:
-            found = _tried(url, lambda: self._at(url)[0].getFileStatus(self._path(url)))
+            return bool(self._found(url).isDirectory())
         except FileNotFoundError:
             return False
-        return bool(found.isDirectory())
 
     def names(self, url: str) -> list[str]:
         """Return what is in a folder."""
@@ -285,6 +284,10 @@ class HadoopFiles:
         if len(parts) != 1:
             raise IsADirectoryError(21, "a folder", url)
         return self._content(f"{url}/{parts[0]}")
+
+    def _found(self, url: str) -> Any:
+        files, path = self._at(url)
+        return _tried(url, lambda: files.getFileStatus(path))
 
     def _content(self, url: str) -> bytes:
         files, path = self._at(url)

@@ -22,7 +22,7 @@ from pyspark.sql import Column, SparkSession
 from unskew._stores import AnyPath, StorePath, located, write_whole
 from unskew.errors import InvalidParameterError
 from unskew.spark.steps.running import shipped
-from unskew.spark.versions import column_step
+from unskew.spark.versions import ARROW_COLUMNS, column_step, require
 from unskew.spark.worker.live_files import (
     LiveLines,
     LivePair,
@@ -66,6 +66,8 @@ def _first_rows(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
 def plan_folder(owner: str, plan_path: str | AnyPath, spark: SparkSession) -> AnyPath:
     """Return where ``plan_path`` is, or raise if running queries could not follow what is there."""
     folder = located(owner, "plan_path", plan_path, spark=spark)
+    if isinstance(folder, StorePath):
+        require(spark, ARROW_COLUMNS, f"{owner} with plan_path in a store")
     if isinstance(folder, StorePath) and not folder.files.is_live:
         hint = (
             "through Connect Spark writes folders, whose files have other names each time, and a "
