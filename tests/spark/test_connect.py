@@ -14,6 +14,7 @@ MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(
 HERE = Path(__file__).parent
 TESTS = (
     "test_both_sessions.py",
+    "test_stores.py",
     "steps/test_running_steps.py::test_stats_of_a_batch_arrive_and_the_result_is_as_promised",
     "steps/test_running_steps.py::test_stats_of_a_stream_arrive_with_its_progress",
     "test_loads_of_workers.py::test_a_python_step_tells_its_rows_and_its_seconds",

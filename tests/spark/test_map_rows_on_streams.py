@@ -374,7 +374,7 @@ def test_a_folder_belongs_to_one_query(spark: SparkSession, tmp_path: Path) -> N
     ("change", "parameter"),
     [
         ({}, "plan_path"),
-        ({"plan_path": "s3://bucket/plans"}, "plan_path"),
+        ({"plan_path": Path("s3://bucket/plans")}, "plan_path"),
         ({"plan_path": "plans", "grouping": "shuffle"}, "plan_path"),
         ({"plan_path": "plans", "learn_rows": 100}, "learn_rows"),
         ({"plan_path": "plans", "loads": Loads()}, "loads"),

@@ -1,17 +1,17 @@
 """Print what event logs tell: which stages lost most time to uneven tasks."""
 
 import json as writer
-from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unskew._stores import is_url
 from unskew._validation import check_int
 from unskew.advisor.history import ApplicationReport, StageReport, read_history
 from unskew.cli._terminal import FittingTable, ProgressDisplay, console
-from unskew.errors import InvalidParameterError
+from unskew.errors import InvalidParameterError, MissingExtraError
 
 _MEANINGS = (
     "lost: how long the stage lasted beyond equal tasks, one for every slot that was free",
@@ -21,7 +21,7 @@ _UNITS = (("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
 def show_history(
-    path: Path, *, top: int, json: bool, data: str | None = None, progress: bool = True
+    path: str, *, top: int, json: bool, data: str | None = None, progress: bool = True
 ) -> None:
     """Read the logs at ``path`` and print the worst stages, as a table or one JSON object.
 
@@ -30,6 +30,8 @@ def show_history(
     check_int("unskew", "--top", top, minimum=1)
     if data is not None:
         raise InvalidParameterError("unskew", "--history", "left out where data are given", data)
+    if is_url(path):
+        _start_spark()
     with ProgressDisplay(None, wanted=progress and not json) as display:
         history = read_history(path, top=top, on_log=display.say)
     if json:
@@ -47,6 +49,14 @@ def show_history(
         out.print("[dim]by symptom: docs/cookbook/README.md[/dim]")
     for reason in history.skipped:
         out.print(escape(f"left out: {reason}"))
+
+
+def _start_spark() -> None:
+    try:
+        from unskew.spark.session import session
+    except ImportError:
+        raise MissingExtraError("--history of a URL", "pyspark", "spark") from None
+    session(app_name="unskew diagnose")
 
 
 def _print_application(out: Console, application: ApplicationReport) -> None:

@@ -115,11 +115,11 @@ def diagnose(
         ),
     ] = "inner",
     history: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--history",
-            help="A Spark event log, or a folder of them: list the stages that lost most time to "
-            "uneven tasks, in place of all the rest.",
+            help="A Spark event log, or a folder of them, also as the URL of a store: list the "
+            "stages that lost most time to uneven tasks, in place of all the rest.",
             show_default=False,
             metavar="PATH",
             rich_help_panel=_HISTORY,

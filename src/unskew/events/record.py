@@ -8,15 +8,20 @@ same lines, and beyond a size their older half is kept as ``…-older.jsonl`` un
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from unskew._files import append_line
+from unskew._stores import AnyPath, StorePath, located
 from unskew.errors import UnskewError
 from unskew.events.epoch import SCHEMA, Epoch, epoch_from, line_of
 
 MOST_LINE_BYTES = 16 << 20
 _MOST_BYTES_PER_POLL = 8 << 20
+# In a store a record is written anew with every line.
+_MOST_BYTES_IN_STORE = 1 << 20
 _BEGINS_WITH_SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*(\d{1,9})\b')
 
 
@@ -35,10 +40,11 @@ PLAN_RECORD = Record("epochs.jsonl", "epochs-older.jsonl", 16 << 20)
 EVENTS_FILE = RUN_RECORD.file
 
 
-def append_epoch(folder: str | Path, epoch: Epoch, record: Record = RUN_RECORD) -> None:
+def append_epoch(folder: str | AnyPath, epoch: Epoch, record: Record = RUN_RECORD) -> None:
     """Add an epoch to a record in ``folder``, which is made if it is not there.
 
-    Whoever follows the record sees whole lines, also of several writers.
+    Whoever follows the record sees whole lines, also of several writers; in a store, where files
+    are written whole, of one writer.
 
     Examples
     --------
@@ -53,10 +59,25 @@ def append_epoch(folder: str | Path, epoch: Epoch, record: Record = RUN_RECORD) 
     ...     read_events(folder) == [epoch]
     True
     """
+    if isinstance(folder, StorePath):
+        _append_in_store(folder, line_of(epoch).encode(), record)
+        return
     path = Path(folder) / record.file
     path.parent.mkdir(parents=True, exist_ok=True)
     if append_line(path, line_of(epoch).encode()) > record.most_bytes // 2:
         path.replace(path.with_name(record.older_file))
+
+
+def _append_in_store(folder: StorePath, line: bytes, record: Record) -> None:
+    path = folder / record.file
+    try:
+        before = path.read_bytes()
+    except FileNotFoundError:
+        before = b""
+    if len(before) > _MOST_BYTES_IN_STORE // 2:
+        (folder / record.older_file).write_bytes(before)
+        before = b""
+    path.write_bytes(before + line + b"\n")
 
 
 class RunRecordError(UnskewError):
@@ -80,7 +101,7 @@ def read_events(folder: str | Path) -> list[Epoch]:
     return events
 
 
-def read_epochs(folder: str | Path, record: Record = PLAN_RECORD) -> list[Epoch]:
+def read_epochs(folder: str | AnyPath, record: Record = PLAN_RECORD) -> list[Epoch]:
     """Return the epochs of a record, oldest first; none where there is no record.
 
     A line that is being written, or was cut by a crash, is left out.
@@ -92,7 +113,14 @@ def read_epochs(folder: str | Path, record: Record = PLAN_RECORD) -> list[Epoch]
     record
         Which of the folder's records.
     """
-    return list(iter_polls(EventTail(folder, record)))
+    place = located("read_epochs", "folder", folder)
+    if isinstance(place, Path):
+        return list(iter_polls(EventTail(place, record)))
+    with TemporaryDirectory(prefix="unskew-record-") as copied:
+        for name in (record.older_file, record.file):
+            with suppress(FileNotFoundError):
+                (Path(copied) / name).write_bytes((place / name).read_bytes())
+        return list(iter_polls(EventTail(copied, record)))
 
 
 def no_events(folder: str | Path, skipped: int) -> RunRecordError:

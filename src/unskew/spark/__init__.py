@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew._stores import StoreError as StoreError
     from unskew.dashboard.serving import BusyPortError as BusyPortError
     from unskew.errors import InvalidParameterError as InvalidParameterError
     from unskew.errors import MissingExtraError as MissingExtraError
@@ -78,6 +79,7 @@ _MODULES = {
         "UnknownNameError",
         "UnskewError",
     ),
+    "unskew._stores": ("StoreError",),
     "unskew.events": ("Epoch", "HotKey", "read_epochs"),
     "unskew.groupings.plan": ("Plan",),
     "unskew.spark.aggregates": (

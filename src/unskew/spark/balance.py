@@ -114,10 +114,12 @@ def balance_stream(
     workers
         Number of partitions, at least 1.
     plan_path
-        A folder of the query's own, local or mounted, which the driver and all executors see under
-        this path. Made if need be. All plans are kept there with what they were learned from, and
-        ``epochs.jsonl`` tells what every micro-batch did; a query that is started again goes on
-        with the last plan.
+        A folder of the query's own: a local or mounted one, which the driver and all executors see
+        under this path, or as text the URL of one in a store that Spark reaches (``s3a://…``,
+        ``hdfs://…``, ``abfss://…``, ``gs://…``, ``dbfs:/…``; not in Connect). Made if need be. All
+        plans are kept there with what they were learned from, and ``epochs.jsonl`` tells what every
+        micro-batch did; a query that is started again goes on with the last plan. A store that
+        fails delays a plan, and stops no query.
     grouping
         A scheme that learns a plan, by name, spec or object. ``auto`` stands for ``wrap`` here: a
         stream has no sample to choose by.
@@ -138,8 +140,11 @@ def balance_stream(
     Raises
     ------
     InvalidParameterError
-        When called: an unknown column, not a stream, a scheme that learns no plan, a folder that
-        is a URI, or whose plan is for other key columns, types or numbers of workers.
+        When called: an unknown column, not a stream, a scheme that learns no plan, a URL that is
+        no text, or in Connect, or a folder whose plan is for other key columns, types or numbers of
+        workers.
+    StoreError
+        When called: a store that cannot be reached, in three attempts.
 
     Notes
     -----

@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, Observation, SparkSession
 
+from unskew._stores import AnyPath, located
 from unskew._validation import check_real
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.events import Epoch, read_epochs
@@ -87,8 +87,8 @@ class Loads:
     Loads(of no job yet)
     """
 
-    def __init__(self, plan_path: str | Path | None = None, *, wait: float = 10.0) -> None:
-        self.plan_path = None if plan_path is None else Path(plan_path)
+    def __init__(self, plan_path: str | AnyPath | None = None, *, wait: float = 10.0) -> None:
+        self.plan_path = None if plan_path is None else located("Loads", "plan_path", plan_path)
         self.wait = check_real("Loads", "wait", wait, minimum=0)
         self._job: JobWatch | None = None
 

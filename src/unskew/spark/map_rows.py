@@ -100,8 +100,8 @@ def map_rows(
         where that would be less than two per worker nothing is learned and rows go round-robin.
         Not for streams.
     plan_path
-        For streams: a folder of the query's own, local or mounted, which the driver and all
-        executors see under this path. What was learned is kept there, and ``epochs.jsonl`` tells
+        For streams: a folder of the query's own, local, mounted or a URL, as for `balance_stream`.
+        What was learned is kept there, and ``epochs.jsonl`` tells
         what every micro-batch did; a query that is started again goes on with it.
     loads
         For batches: takes in what each worker got and took.

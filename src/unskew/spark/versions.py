@@ -26,6 +26,8 @@ OBSERVED_ONCE = (4, 1)
 """An observation below a sort counts its rows once; before, again for the sort's sample."""
 QUANTILES = (4, 1)
 """``kll_sketch_agg_double``, of which `quantiles` is made."""
+ARROW_COLUMNS = (4, 1)
+"""``arrow_udf``, through which tasks get what a store has for them."""
 
 
 class SparkVersionError(UnskewError):
@@ -53,6 +55,7 @@ def lacking(spark: SparkSession) -> list[str]:
         "apply on streams": STATE_IN_PYTHON,
         "streams with plan_path, top_k": FREQUENT_ITEMS,
         "quantiles": QUANTILES,
+        "map_rows and map_batches with plan_path in a store": ARROW_COLUMNS,
         "check of rows that a lost executor makes Spark compute again in another order": CHECKSUMS,
     }
     own = version_of(spark)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
+from unskew._stores import AnyPath, StoreError, check_local
 from unskew.dashboard.feed import Feed, FeedThread
 from unskew.dashboard.model import RunModel
 from unskew.dashboard.serving import Closeable, DashboardServer
@@ -55,7 +56,7 @@ class EventMaker:
         self.label = label
         self._names = names
         self._last_start: float | None = None
-        self._plans: dict[Path, tuple[int | None, Plan | None]] = {}
+        self._plans: dict[AnyPath, tuple[int | None, Plan | None]] = {}
 
     def events(self, progress: Any, learned: list[LoopEpoch]) -> list[Epoch]:
         """Return one event; one per loop, if the query has several; none of no rows."""
@@ -110,9 +111,12 @@ class EventMaker:
             for at in range(min(_MOST_HOT_KEYS, ids.size))
         )
 
-    def _plan(self, folder: Path, version: int | None) -> Plan | None:
+    def _plan(self, folder: AnyPath, version: int | None) -> Plan | None:
         if self._plans.get(folder, (None,))[0] != version:
-            self._plans[folder] = version, PlanStore(folder).plan_of(version)
+            plan = None
+            with suppress(StoreError):
+                plan = PlanStore(folder).plan_of(version)
+            self._plans[folder] = version, plan
         return self._plans[folder][1]
 
 
@@ -193,7 +197,8 @@ def watch(
     title = ", ".join(map(str, queries))
     server = DashboardServer(Feed(RunModel(title)), host=host, port=port)
     running = {str(each.runId): each for each in queries.values()}
-    return Watch(running, makers, server, session, None if folder is None else Path(folder))
+    place = None if folder is None else check_local("watch", "folder", folder)
+    return Watch(running, makers, server, session, place)
 
 
 class Watch(Closeable):

@@ -10,6 +10,7 @@ from tests.apps.running.run_cases import asked
 from unskew.apps.running.kafka import CONNECTOR, connector, package_settings
 from unskew.apps.running.runner import MARKER, CheckpointOwner, claim_checkpoint
 from unskew.apps.running.sources import BatchSizes, parse_source
+from unskew.cli.main import main
 from unskew.errors import InvalidParameterError, UnknownNameError, UnskewError
 
 MARK = CheckpointOwner("wordcount", "built-in", 100)
@@ -112,6 +113,21 @@ def test_a_damaged_marker_is_told(tmp_path: Path) -> None:
     (tmp_path / MARKER).write_text("{")
     with pytest.raises(UnskewError, match="damaged"):
         claim_checkpoint(tmp_path, MARK)
+
+
+@pytest.mark.parametrize("option", ["--checkpoint", "--run-dir", "--dead-letters"])
+def test_a_url_is_no_folder_of_a_run_and_makes_none(
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "wordcount", option, "s3a://bucket/run"]) == 2
+    assert f"{option} must be a local or mounted path, got 's3a:/bucket/run'" in (
+        " ".join(capsys.readouterr().err.split())
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_connector_is_of_sparks_version_unless_told_otherwise(

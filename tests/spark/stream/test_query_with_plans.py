@@ -22,6 +22,7 @@ from tests.spark.stream_cases import (
 )
 
 import unskew.spark as us
+from unskew._stores import StoreError
 from unskew.errors import InvalidParameterError
 from unskew.groupings.plan import HASHED_MEMBER, hashing_plan
 from unskew.spark.balance import balance_stream
@@ -242,9 +243,9 @@ def test_a_damaged_last_plan_is_reported_when_the_query_is_made(
 ) -> None:
     store = PlanStore(folder / "plans")
     store.save(hashing_plan(WORKERS, HASHED_MEMBER, 256), by="user")
-    store.path_of(2).write_text("{")
+    (folder / "plans" / "plan-000002.json").write_text("{")
     with pytest.warns(DamagedPlanWarning, match="plan-000002"):
-        balance_stream(source(spark, folder), "user", WORKERS, plan_path=store.folder)
+        balance_stream(source(spark, folder), "user", WORKERS, plan_path=folder / "plans")
 
 
 def test_queries_of_one_session_do_not_touch_each_other(spark: SparkSession, folder: Path) -> None:
@@ -317,11 +318,22 @@ def test_a_plan_for_keys_of_another_type_is_refused_when_the_query_is_made(
         balance_stream(texts, "amount", WORKERS, plan_path=plans)
 
 
-@pytest.mark.parametrize("path", ["s3://bucket/plans", "dbfs:/plans", Path("hdfs://node/plans")])
-def test_a_plan_path_that_is_a_uri_is_refused(
-    spark: SparkSession, folder: Path, path: str | Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("path", "error", "words"),
+    [
+        ("unknown://bucket/plans", StoreError, "unknown://bucket/plans: .*Hint: Spark needs"),
+        (Path("hdfs://node/plans"), InvalidParameterError, "plan_path must be text where"),
+    ],
+)
+def test_a_plan_path_that_spark_cannot_reach_is_refused(
+    spark: SparkSession,
+    folder: Path,
+    path: str | Path,
+    error: type[Exception],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder)
-    with pytest.raises(InvalidParameterError, match="plan_path must be a local or mounted path"):
+    with pytest.raises(error, match=words):
         balance_stream(source(spark, folder), "user", WORKERS, plan_path=path)
     assert [item.name for item in folder.iterdir()] == ["in"]

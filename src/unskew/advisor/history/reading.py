@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from unskew._stores import StorePath, located
 from unskew._validation import check_int
 from unskew.advisor.history.application import ApplicationReader, ApplicationReport
 from unskew.advisor.history.logs import find_logs
@@ -48,7 +50,8 @@ def read_history(
     ----------
     path
         An event log, a rolling folder (``eventlog_v2_…``), or the folder that
-        ``spark.eventLog.dir`` names, with the logs of many applications.
+        ``spark.eventLog.dir`` names, with the logs of many applications. The URL of one in a store
+        (``s3a://…``) needs a Spark session, which copies it to this machine for as long.
     top
         How many stages to return, at least 1.
     on_log
@@ -60,7 +63,19 @@ def read_history(
         If there is no log, or none that can be read.
     """
     top = check_int("read_history", "top", top, minimum=1)
-    logs = find_logs(Path(path))
+    place = located("read_history", "path", path)
+    if isinstance(place, StorePath):
+        with TemporaryDirectory(prefix="unskew-history-") as copied:
+            local = Path(copied) / place.name
+            try:
+                place.copy(local)
+            except FileNotFoundError:
+                raise EventLogError(f"{place}: no such file or folder.") from None
+            found = read_history(local, top=top, on_log=on_log)
+            for application in found.applications:
+                application.path = application.path.replace(str(local), str(place))
+            return found
+    logs = find_logs(place)
     applications, skipped = [], []
     for log in logs:
         if on_log is not None:

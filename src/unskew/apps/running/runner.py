@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from unskew._stores import check_local
 from unskew.apps.base import Application
 from unskew.apps.placing import Placing
 from unskew.apps.running.finished_batch import OBSERVED
@@ -138,6 +139,8 @@ class ApplicationRun:
         self.source.check()
         self.sink.check()
         check_folder("--run-dir", self.folder)
+        if self.checkpoint is not None:
+            check_local("unskew run", "--checkpoint", self.checkpoint)
         for label in self.groupings if self.checkpoint else ():
             claim_checkpoint(self._checkpoint(label), self._marker())
         if self.dead_letters is not None:

@@ -8,6 +8,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from unskew._stores import check_local
 from unskew.apps.base import Application
 from unskew.apps.running.kafka import Topic, connector
 from unskew.errors import InvalidParameterError
@@ -174,6 +175,7 @@ def file_name(label: str) -> str:
 
 def check_folder(option: str, path: Path) -> None:
     """Make a folder, or raise if it cannot be made and written."""
+    check_local("unskew run", option, path)
     try:
         path.mkdir(parents=True, exist_ok=True)
         # Asking for permissions is not enough: a disk may be mounted for reading only.

@@ -17,6 +17,7 @@ from unskew.groupings.split_tables import POSITION_MASK, ROW_BITS, ROW_MASK
 from unskew.scheduling import one_by_one
 from unskew.sketches.cost_sketch import COST, COUNT, mean_cost
 from unskew.spark.columns import evaluated_late, free_names, quoted
+from unskew.spark.plans.live_file import Sent
 from unskew.spark.routing.online import Router, routed_column
 from unskew.spark.routing.salting import on_workers
 from unskew.spark.session import warn_if_unchecked
@@ -222,7 +223,11 @@ def _lookup(values: NDArray[np.integer], at: str) -> str:
 
 
 def scheduled_worker(
-    identity: Column, workers: int, matrices: Matrices, source: ControlSource
+    identity: Column,
+    workers: int,
+    matrices: Matrices,
+    source: ControlSource,
+    sent: Sent | None = None,
 ) -> Column:
     """Return the worker (int) of each row; a task schedules its own rows alone.
 
@@ -234,6 +239,8 @@ def scheduled_worker(
         As for `costs.scheduler.CostControl`.
     source
         Where a task finds the schedule when it begins; rows go round-robin where there is none.
+    sent
+        That, where it travels with the rows.
     """
 
     def start() -> Router:
@@ -241,14 +248,18 @@ def scheduled_worker(
         schedule = None if control is None else control.schedule
         return RowRouter(workers, matrices, schedule, source=partition_number()).route
 
-    return routed_column(identity, start)
+    return routed_column(identity, start, sent=sent)
 
 
 def place_by_schedule(
-    df: DataFrame, workers: int, matrices: Matrices, source: ControlSource
+    df: DataFrame,
+    workers: int,
+    matrices: Matrices,
+    source: ControlSource,
+    sent: Sent | None = None,
 ) -> DataFrame:
     """Return ``df``, whose last column is the identity, with each row where the schedule says."""
     name = free_names(df, 1)[0]
     warn_if_unchecked(df.sparkSession)
-    worker = scheduled_worker(sf.col(df.columns[-1]), workers, matrices, source)
+    worker = scheduled_worker(sf.col(df.columns[-1]), workers, matrices, source, sent)
     return on_workers(df.withColumn(name, worker), workers, sf.col(name)).drop(name)

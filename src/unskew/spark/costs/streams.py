@@ -3,17 +3,23 @@
 import hashlib
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
+import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from unskew._stores import AnyPath
 from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
+from unskew.spark.columns import free_names
 from unskew.spark.costs.placement import place_by_schedule
 from unskew.spark.costs.scheduler import CostControl, cost_fields, work_in
-from unskew.spark.plans.saved import check_local_path, key_types
+from unskew.spark.plans.live_file import plan_folder
+from unskew.spark.plans.saved import key_types
 from unskew.spark.steps.running import STATS_FIELD, map_with_stats
 from unskew.spark.stream.listener import follow, new_name
 from unskew.spark.stream.loop import Loop, Report, file_without_plans
@@ -24,7 +30,13 @@ from unskew.spark.worker.cost_messages import (
     WorkDone,
     matrices_of,
 )
-from unskew.spark.worker.timed_functions import TimedStep, measured_results_of
+from unskew.spark.worker.live_files import SentLines
+from unskew.spark.worker.task import Batches
+from unskew.spark.worker.timed_functions import (
+    MeasuredBatches,
+    TimedStep,
+    measured_results_of,
+)
 
 
 def map_stream(
@@ -35,7 +47,7 @@ def map_stream(
     *,
     cost_by: tuple[str, ...],
     scheme: ProactiveShuffle,
-    plan_path: str | Path,
+    plan_path: str | AnyPath,
 ) -> DataFrame:
     """Return what ``step`` makes of the stream, each micro-batch scheduled by those before.
 
@@ -54,16 +66,39 @@ def map_stream(
     plan_path
         The folder of the query.
     """
-    folder = check_local_path(owner, "plan_path", plan_path)
+    folder = plan_folder(owner, plan_path, keyed.sparkSession)
     workers, matrices = scheme.workers, matrices_of(scheme)
     target = control_target(cost_by, key_types(keyed, list(cost_by)), workers, matrices)
     loop = CostLoop(owner, folder, target, workers, matrices)
     name = new_name()
-    placed = place_by_schedule(keyed, workers, matrices, loop.source)
+    sent = loop.sent(keyed.sparkSession)
+    placed = place_by_schedule(keyed, workers, matrices, loop.source, sent)
     work = measured_results_of(step, keyed.columns[:-1], matrices, loop.source)
+    if sent is not None:
+        text = sent.column(sf.col(placed.columns[-1]))
+        placed = placed.withColumn(free_names(placed, 1)[0], text)
+        work = _taking(sent.lines, work)
     mapped = map_with_stats(placed, work, schema, name)
     follow(keyed.sparkSession, name, loop)
     return mapped
+
+
+def _taking(
+    lines: SentLines, work: Callable[[Batches], MeasuredBatches]
+) -> Callable[[Batches], MeasuredBatches]:
+    """Return ``work``, for rows whose last column has ``lines`` in the first of them.
+
+    ``work`` leaves columns behind the identity alone.
+    """
+
+    def taking(batches: Batches) -> MeasuredBatches:
+        first = next(filter(attrgetter("num_rows"), batches), None)
+        if first is None:
+            return (yield from work(iter(())))
+        lines.take(first.columns[-1][0].as_py())
+        return (yield from work(chain([first], batches)))
+
+    return taking
 
 
 class CostLoop(Loop[list[WorkDone]]):
@@ -83,7 +118,7 @@ class CostLoop(Loop[list[WorkDone]]):
     """
 
     def __init__(
-        self, owner: str, folder: Path, target: str, workers: int, matrices: Matrices
+        self, owner: str, folder: AnyPath, target: str, workers: int, matrices: Matrices
     ) -> None:
         file = file_without_plans(owner, folder, "costs", target)
         self._control = _restored(file.read(owner), workers, matrices)
@@ -92,7 +127,7 @@ class CostLoop(Loop[list[WorkDone]]):
     @property
     def source(self) -> ControlFolder:
         """Where tasks find the schedule in force."""
-        return ControlFolder(self._file.pair)
+        return ControlFolder(self._file.for_tasks)
 
     def read(self, progress: Any, name: str) -> Report:
         """Return what the workers of a micro-batch report."""

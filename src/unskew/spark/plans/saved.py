@@ -5,14 +5,13 @@ import re
 import warnings
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from unskew._files import write_atomically
+from unskew._stores import AnyPath, StoreError, located, write_whole
 from unskew._validation import check_int
 from unskew.errors import InvalidParameterError, UnskewError
 from unskew.groupings.base import Grouping
@@ -21,7 +20,6 @@ from unskew.scheduling import Pieces
 from unskew.spark.columns import By, key_fields
 
 FORMAT = 1
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter would be a drive
 _FILE_NAME = re.compile(r"plan-(\d{6,18})\.json")
 _MOST_BYTES = 1 << 26
 _MOST_WHOLE, _MOST_DIGITS = (1 << 31) - 1, 20
@@ -106,15 +104,21 @@ class KeyPlan(Plan):
     def __repr__(self) -> str:
         return f"Plan v{self.version} for {', '.join(self.by)}: {self.summary}"
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | AnyPath) -> None:
         """Write the plan to ``path`` in one step: a reader sees the old file or the new one.
 
         Parameters
         ----------
         path
-            A file in a folder that exists; `load_plan` reads it.
+            A file in a folder that exists, or as text the URL of one in a store that Spark reaches
+            (``s3a://…``, ``hdfs://…``); `load_plan` reads it.
+
+        Raises
+        ------
+        StoreError
+            Where a store cannot be reached, in three attempts.
         """
-        write_atomically(check_local_path("Plan.save", "path", path), _as_text(self))
+        write_whole(located("Plan.save", "path", path), _as_text(self))
 
     def own_fields(self) -> dict[str, Any]:
         """Return what a file of this kind of plan has beside the fields that all have."""
@@ -151,18 +155,25 @@ def key_types(df: DataFrame, by: By) -> tuple[str, ...]:
     )
 
 
-def load_plan(path: str | Path) -> KeyPlan:
+def load_plan(path: str | AnyPath) -> KeyPlan:
     """Read a plan that `KeyPlan.save` has written; that of a join is a `JoinPlan`.
 
     Every field is checked before anything is made of it: a file that is damaged, edited or made up
     is refused, with the field that is wrong, in bounded time and memory.
 
+    Parameters
+    ----------
+    path
+        A file or, as text, the URL of one in a store that Spark reaches (``s3a://…``).
+
     Raises
     ------
     PlanFileError
         Where there is no such file or it holds no whole plan of a known format.
+    StoreError
+        Where a store cannot be reached, in three attempts.
     """
-    file = check_local_path("load_plan", "path", path)
+    file = located("load_plan", "path", path)
     try:
         size = file.stat().st_size
         if size > _MOST_BYTES:
@@ -276,11 +287,12 @@ def _parse_int(digits: str) -> int:
     return int(digits)
 
 
-def plan_files(folder: str | Path) -> list[int]:
+def plan_files(folder: str | AnyPath) -> list[int]:
     """Return the numbers of all plan files in a folder, damaged or not, in rising order."""
-    if not Path(folder).is_dir():
+    place = located("PlanStore", "folder", folder)
+    if not place.is_dir():
         return []
-    found = (_FILE_NAME.fullmatch(file.name) for file in Path(folder).iterdir())
+    found = (_FILE_NAME.fullmatch(file.name) for file in place.iterdir())
     return sorted(int(match[1]) for match in found if match)
 
 
@@ -293,8 +305,8 @@ class PlanStore:
         Made if it is not there.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = check_local_path("PlanStore", "folder", folder)
+    def __init__(self, folder: str | AnyPath) -> None:
+        self.folder = located("PlanStore", "folder", folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._reported: set[str] = set()
 
@@ -302,7 +314,7 @@ class PlanStore:
         """Return the numbers of all plan files, damaged or not, in rising order."""
         return plan_files(self.folder)
 
-    def path_of(self, version: int) -> Path:
+    def path_of(self, version: int) -> AnyPath:
         """Return the file of a version."""
         return self.folder / f"plan-{version:06d}.json"
 
@@ -320,7 +332,7 @@ class PlanStore:
         path = self.path_of(version)
         try:
             return load_plan(path) if path.exists() else None
-        except PlanFileError:
+        except (PlanFileError, StoreError):
             return None
 
     def latest(self) -> KeyPlan | None:
@@ -408,18 +420,3 @@ def _from_fields(found: Fields) -> KeyPlan:
 
         return JoinPlan.with_own_fields(plan, found)
     return plan
-
-
-def check_local_path(owner: str, parameter: str, path: str | Path) -> Path:
-    """Return ``path``, or raise if it is a URI, which would become a strange local folder.
-
-    >>> check_local_path("Plan.save", "path", "s3://bucket/plans")
-    Traceback (most recent call last):
-    unskew.errors.InvalidParameterError: Plan.save: path must be a local or mounted path, ...
-    """
-    if _URI.match(str(path)):
-        hint = "mount the storage, and give the path under which all nodes see it"
-        raise InvalidParameterError(
-            owner, parameter, "a local or mounted path", str(path), hint=hint
-        )
-    return Path(path)

@@ -9,6 +9,7 @@ from pyspark.sql import Column
 
 from unskew.groupings.base import Grouping, Workers
 from unskew.hashing import Ids, identities
+from unskew.spark.plans.live_file import Sent
 from unskew.spark.steps.running import shipped
 from unskew.spark.versions import column_step
 from unskew.spark.worker.row_costs import RowWeights
@@ -17,7 +18,9 @@ Router: TypeAlias = Callable[[Ids], NDArray[Any]]
 """Says where each row of a batch goes; the batches of a task come one after the other."""
 
 
-def routed_column(identity: Column, start: Callable[[], Router], kind: str = "int") -> Column:
+def routed_column(
+    identity: Column, start: Callable[[], Router], kind: str = "int", *, sent: Sent | None = None
+) -> Column:
     """Return what a router of each task's own makes of each row.
 
     Eight bytes per row go to Python and a number comes back; the other columns stay in the JVM.
@@ -33,17 +36,24 @@ def routed_column(identity: Column, start: Callable[[], Router], kind: str = "in
         Called once in each task; it travels with the query.
     kind
         Spark's type of what routers return.
+    sent
+        Lines that travel with the rows, for ``start`` to read.
     """
+    lines = None if sent is None else sent.lines
 
-    def route(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
-        router = start()
-        for batch, _ in batches:
+    def route(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        router: Router | None = None
+        for batch, _, *texts in batches:
+            if router is None:
+                if lines is not None:
+                    lines.take(texts[0][0].as_py() if len(batch) else None)
+                router = start()
             yield pa.array(router(identities(batch)))
 
     # Rows that come in another order go elsewhere: not deterministic, and evaluated once per row.
     udf = column_step(shipped(route), kind).asNondeterministic()
     # Given twice, and sent once: the optimiser would put what is used but once back in its place.
-    column: Column = udf(identity, identity)
+    column: Column = udf(identity, identity, *([] if sent is None else [sent.column(identity)]))
     return column
 
 

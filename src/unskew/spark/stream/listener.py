@@ -4,7 +4,6 @@ import itertools
 import logging
 import threading
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
@@ -12,6 +11,7 @@ import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from unskew._stores import AnyPath
 from unskew.events import Epoch
 from unskew.spark.stream.loop import Loop
 
@@ -57,7 +57,7 @@ class LoopEpoch(NamedTuple):
 
     name: str
     """The name that the loop observes under."""
-    folder: Path
+    folder: AnyPath
     epoch: Epoch
 
 

@@ -6,17 +6,19 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from unskew._stores import AnyPath, StoreError
 from unskew.errors import InvalidParameterError
 from unskew.events import PLAN_RECORD, Epoch, append_epoch
 from unskew.groupings.plan import Plan, check_plan
 from unskew.metrics import imbalance_percent
-from unskew.spark.plans.live_file import LiveFile
+from unskew.spark.plans.live_file import LiveFile, Sent
 from unskew.spark.plans.saved import KeyPlan, PlanFileError, PlanStore
 from unskew.spark.routing.expression import TABLES_TYPE, live_tables
 from unskew.spark.steps.running import STATS_FIELD, read_stats
@@ -39,6 +41,7 @@ WORK_SUFFIX = "-work"
 """What the name of an observation of work steps has behind the name of its stream."""
 
 _log = logging.getLogger("unskew.spark")
+_UNREACHED = "%s The stream goes on with what is in force."
 _Observed = TypeVar("_Observed")
 
 
@@ -118,11 +121,12 @@ class Loop(ABC, Generic[_Observed]):
         What becomes of rows whose tasks find no whole file, for the log; None if nobody need say.
     """
 
-    def __init__(self, folder: Path, file: LiveFile, *, without_file: str | None = None) -> None:
+    def __init__(self, folder: AnyPath, file: LiveFile, *, without_file: str | None = None) -> None:
         self.folder = folder
         self._file = file
         self._without_file = without_file
         self._lock = threading.Lock()
+        self._is_behind = False  # the store could not be reached
         self._look_after_files()
         self._put_in_force()
 
@@ -149,11 +153,16 @@ class Loop(ABC, Generic[_Observed]):
         if observed is None:
             return None
         with self._lock:
-            damaged = self._look_after_files()
+            damaged: list[str] = []
+            with self._going_on():
+                damaged = self._look_after_files()
             fields, is_new = self._learn(report, observed)
-            if is_new or damaged:
-                self._put_in_force()
-            if fields["version"] == NO_VERSION and not damaged:
+            if is_new or damaged or self._is_behind:
+                self._is_behind = True
+                with self._going_on():
+                    self._put_in_force()
+                    self._is_behind = False
+            if fields["version"] == NO_VERSION and not damaged and not self._is_behind:
                 self._say_unseen()
             epoch = Epoch(
                 query=report.query,
@@ -163,8 +172,21 @@ class Loop(ABC, Generic[_Observed]):
                 damaged=tuple(damaged),
                 **fields,
             )
-            append_epoch(self.folder, epoch, PLAN_RECORD)
+            with self._going_on():
+                append_epoch(self.folder, epoch, PLAN_RECORD)
         return epoch
+
+    def sent(self, spark: SparkSession) -> Sent | None:
+        """Return what is in force as it travels with the rows; None where tasks read the files."""
+        return self._file.sent(spark)
+
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Let a store fail: what is to be written there comes with the next micro-batch."""
+        try:
+            yield
+        except StoreError as error:
+            _log.warning(_UNREACHED, error)
 
     def rest(self, run: str) -> None:
         """Take note that a run of the query has ended."""
@@ -225,7 +247,7 @@ class PlanLoop(Loop[EpochCounts]):
 
     def __init__(
         self,
-        folder: Path,
+        folder: AnyPath,
         by: tuple[str, ...],
         types: tuple[str, ...],
         planner: Planner,
@@ -342,7 +364,13 @@ class PlanLoop(Loop[EpochCounts]):
         candidate = self.planner.plan_after(work, self._plan if self._version else None)
         why = self._reason(candidate, followed, actual)
         if why:
-            self._adopt(candidate, report, counts, why)
+            try:
+                saved = self._save(candidate, report, counts, why)
+            except StoreError as error:
+                _log.warning(_UNREACHED, error)
+                return None
+            self._plan, self._version = candidate, saved.version
+            self._looked_at.add(saved.version)
         return why
 
     def _reason(self, candidate: Plan, followed: Plan | None, actual: float) -> str | None:
@@ -382,12 +410,12 @@ class PlanLoop(Loop[EpochCounts]):
                 "by, too many are alike. Name others with spread_by, or () to leave it to chance."
             )
 
-    def _adopt(self, plan: Plan, report: Report, counts: EpochCounts, why: str) -> None:
+    def _save(self, plan: Plan, report: Report, counts: EpochCounts, why: str) -> KeyPlan:
         learned_from = (
             f"query {report.query}, up to micro-batch {report.batch} "
             f"({int(counts.loads.sum())} rows)"
         )
-        saved = self._store.save(
+        return self._store.save(
             plan,
             by=self._by,
             types=self._types,
@@ -395,8 +423,6 @@ class PlanLoop(Loop[EpochCounts]):
             learned_from=learned_from,
             why=why,
         )
-        self._plan, self._version = plan, saved.version
-        self._looked_at.add(saved.version)
 
     def _put_in_force(self) -> None:
         routing = {"version": self._version, "tables": live_tables(self._plan)}
@@ -406,15 +432,16 @@ class PlanLoop(Loop[EpochCounts]):
         """Say which files were damaged since the last time; take up plans that others have put."""
         damaged = super()._look_after_files()
         for version in sorted(set(self._store.versions()) - self._looked_at):
-            self._looked_at.add(version)
             try:
                 found = self._fitting(self._store.load(version))
             except (PlanFileError, InvalidParameterError) as error:
                 _log.warning("%s The stream goes on with plan %d.", error, self._version)
                 damaged.append(self._store.path_of(version).name)
             else:
-                self._plan, self._version = found, version
+                self._plan, self._version, self._is_behind = found, version, True
                 self._put_in_force()
+                self._is_behind = False
+            self._looked_at.add(version)
         return damaged
 
 
@@ -423,7 +450,7 @@ def split_keys(plan: Plan) -> set[int]:
     return set(plan.hot_ids[np.diff(plan.pieces.starts) > 1].tolist())
 
 
-def file_without_plans(owner: str, folder: Path, kind: str, target: str) -> LiveFile:
+def file_without_plans(owner: str, folder: AnyPath, kind: str, target: str) -> LiveFile:
     """Return the live file of costs, or of known keys, in a folder that holds no plans."""
     file = LiveFile(folder, kind, target)
     if PlanStore(folder).versions():

@@ -1,16 +1,16 @@
 """Place the rows of a stream by what is learned, and changed, while the query runs."""
 
-from pathlib import Path
-
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
 
+from unskew._stores import AnyPath
 from unskew.errors import InvalidParameterError
 from unskew.groupings.base import Grouping
 from unskew.groupings.flow import Flow
 from unskew.groupings.plan import Plan
 from unskew.spark.columns import By, free_names, identity
-from unskew.spark.plans.saved import check_local_path, key_types
+from unskew.spark.plans.live_file import plan_folder
+from unskew.spark.plans.saved import key_types
 from unskew.spark.routing.contents import content_position, likely_columns
 from unskew.spark.routing.expression import slot_column, with_planned_worker
 from unskew.spark.routing.placing import check_spread_by
@@ -35,7 +35,7 @@ def place_stream(
     scheme: Grouping,
     *,
     owner: str,
-    plan_path: str | Path,
+    plan_path: str | AnyPath,
     plan: Plan | None = None,
     threshold: float = 2.0,
     spread_by: By | None = None,
@@ -50,7 +50,7 @@ def place_stream(
     scheme be one that decides row by row, but for `Flow`: without costs it has nothing to learn.
     """
     require(df.sparkSession, FREQUENT_ITEMS, f"{owner} with plan_path")
-    folder = check_local_path(owner, "plan_path", plan_path)
+    folder = plan_folder(owner, plan_path, df.sparkSession)
     if plan is not None and scheme.spark == "online":
         expected = f"left out with {scheme.name}, which follows no plan"
         raise InvalidParameterError(owner, "plan", expected, plan)

@@ -3,7 +3,6 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +10,13 @@ import pyspark.sql.functions as sf
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
+from unskew._stores import AnyPath, located
 from unskew.groupings.flow import Flow
 from unskew.groupings.flow.known_keys import KnownKeys
 from unskew.hashing import Ids
 from unskew.metrics import imbalance_percent
 from unskew.spark.columns import free_names, identity
+from unskew.spark.plans.live_file import Sent
 from unskew.spark.plans.saved import key_types
 from unskew.spark.routing.online import Router, routed_column
 from unskew.spark.routing.salting import on_workers
@@ -31,16 +32,16 @@ from unskew.spark.stream.counters import (
 from unskew.spark.stream.listener import follow, new_name
 from unskew.spark.stream.loop import WORK_SUFFIX, Loop, PlacedStream, Report, file_without_plans
 from unskew.spark.worker.cost_messages import NO_VERSION, DamagedMessageError, pack, unpack
-from unskew.spark.worker.live_files import LivePair
+from unskew.spark.worker.live_files import LiveLines
 
 _HOT_PER_WORKER, _FEWEST_HOT = 8, 128
 _MOST_MOVED = 4096
 _KIND = "memory"
 
 
-def has_memory(folder: str | Path) -> bool:
+def has_memory(folder: str | AnyPath) -> bool:
     """Whether the query of a folder is placed row by row from what is known, and by no plan."""
-    return any(Path(folder).glob(f"{_KIND}-*.txt"))
+    return any(located("has_memory", "folder", folder).glob(f"{_KIND}-*.txt"))
 
 
 class Known(NamedTuple):
@@ -82,7 +83,7 @@ def known_from(lines: Sequence[str] | None, workers: int) -> Known | None:
 
 
 def place_by_memory(
-    df: DataFrame, by: list[str], scheme: Flow, *, owner: str, folder: Path
+    df: DataFrame, by: list[str], scheme: Flow, *, owner: str, folder: AnyPath
 ) -> PlacedStream:
     """Return the stream with its rows placed by ``scheme``, whose tasks start with what is known.
 
@@ -99,7 +100,7 @@ def place_by_memory(
     owner
         Who is named in errors.
     folder
-        A folder of the query's own, which the driver and all executors see under one path.
+        A folder of the query's own, see `plan_folder`.
     """
     workers = scheme.workers
     target = json.dumps({"keys": by, "types": list(key_types(df, by)), "workers": workers})
@@ -108,7 +109,7 @@ def place_by_memory(
     key, code = free_names(df, 2)
     warn_if_unchecked(df.sparkSession)
     coded = df.withColumn(key, identity(df, by)).withColumn(
-        code, _routed(sf.col(key), scheme, loop.source)
+        code, _routed(sf.col(key), scheme, loop.source, loop.sent(df.sparkSession))
     )
     worker = (sf.col(code) % workers).cast("int")
     has_moved = sf.expr(f"{code} div {workers} % 2 = 1")
@@ -125,7 +126,7 @@ def place_by_memory(
     return PlacedStream(placed, f"{name}{WORK_SUFFIX}")
 
 
-def _routed(identity: Column, scheme: Flow, source: "KnownFolder") -> Column:
+def _routed(identity: Column, scheme: Flow, source: "KnownFolder", sent: Sent | None) -> Column:
     """Return a number (bigint) that says the worker of a row, and more.
 
     Its remainder by the number of workers is the worker. The quotient is odd if the key was given
@@ -144,13 +145,13 @@ def _routed(identity: Column, scheme: Flow, source: "KnownFolder") -> Column:
 
         return choose
 
-    return routed_column(identity, start, "bigint")
+    return routed_column(identity, start, "bigint", sent=sent)
 
 
 class KnownFolder(NamedTuple):
     """Where a task finds what is known of keys when it starts."""
 
-    pair: LivePair
+    pair: LiveLines
     workers: int
 
     def read(self) -> Known | None:
@@ -185,7 +186,7 @@ class MemoryLoop(Loop[_Seen]):
         How many workers take rows.
     """
 
-    def __init__(self, owner: str, folder: Path, target: str, workers: int) -> None:
+    def __init__(self, owner: str, folder: AnyPath, target: str, workers: int) -> None:
         file = file_without_plans(owner, folder, _KIND, target)
         self._workers = workers
         before = known_from(file.read(owner), workers)
@@ -195,7 +196,7 @@ class MemoryLoop(Loop[_Seen]):
     @property
     def source(self) -> KnownFolder:
         """Where tasks find what is known."""
-        return KnownFolder(self._file.pair, self._workers)
+        return KnownFolder(self._file.for_tasks, self._workers)
 
     def read(self, progress: Any, name: str) -> Report | None:
         """Return what a micro-batch has found out."""

@@ -1,7 +1,6 @@
 """Streams whose online scheme evens out work: each micro-batch reports what its keys took."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,12 @@ import pyspark.sql.functions as sf
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 
+from unskew._stores import AnyPath
 from unskew.groupings.base import Grouping
 from unskew.hashing import Ids
 from unskew.metrics import imbalance_percent
 from unskew.spark.columns import free_names, identity
+from unskew.spark.plans.live_file import Sent
 from unskew.spark.plans.saved import key_types
 from unskew.spark.routing.online import Router, routed_column
 from unskew.spark.routing.salting import on_workers
@@ -28,7 +29,7 @@ _FEWEST_KEYS, _MOST_KEYS_REPORTED = 64, 2048
 
 
 def place_by_weight(
-    df: DataFrame, by: list[str], scheme: Grouping, *, owner: str, folder: Path
+    df: DataFrame, by: list[str], scheme: Grouping, *, owner: str, folder: AnyPath
 ) -> PlacedStream:
     """Return the stream with its rows placed by ``scheme``, which evens out work instead of rows.
 
@@ -44,7 +45,7 @@ def place_by_weight(
     owner
         Who is named in errors.
     folder
-        A folder of the query's own, which the driver and all executors see under one path.
+        A folder of the query's own, see `plan_folder`.
     """
     workers = scheme.workers
     loop = WeighingLoop(owner, folder, _costs_target(by, key_types(df, by), workers), workers)
@@ -52,7 +53,8 @@ def place_by_weight(
     key, code = free_names(df, 2)
     warn_if_unchecked(df.sparkSession)
     coded = df.withColumn(key, identity(df, by)).withColumn(
-        code, version_and_worker(sf.col(key), scheme, loop.source)
+        code,
+        version_and_worker(sf.col(key), scheme, loop.source, loop.sent(df.sparkSession)),
     )
     # The least: a task that found no file shows.
     version = sf.expr(f"min({code} div {workers}) + {NO_VERSION}").alias("version")
@@ -63,7 +65,9 @@ def place_by_weight(
     return PlacedStream(placed, f"{name}{WORK_SUFFIX}", Timing(key, N_SLOTS, reported))
 
 
-def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFolder) -> Column:
+def version_and_worker(
+    identity: Column, grouping: Grouping, source: WeightsFolder, sent: Sent | None = None
+) -> Column:
     """Return a number (bigint) of each row that says its worker and which costs it was weighed by.
 
     Its remainder by the number of workers is the worker. The quotient is the version of the costs,
@@ -77,6 +81,8 @@ def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFold
         Any grouping that routes identities by weight; each task has a copy.
     source
         Where a task finds out what rows weigh when it starts.
+    sent
+        That, where it travels with the rows.
     """
 
     def start() -> Router:
@@ -90,7 +96,7 @@ def version_and_worker(identity: Column, grouping: Grouping, source: WeightsFold
 
         return choose
 
-    return routed_column(identity, start, "bigint")
+    return routed_column(identity, start, "bigint", sent=sent)
 
 
 class WeighingLoop(Loop[list[WorkerStats]]):
@@ -109,7 +115,7 @@ class WeighingLoop(Loop[list[WorkerStats]]):
         How many workers take rows.
     """
 
-    def __init__(self, owner: str, folder: Path, target: str, workers: int) -> None:
+    def __init__(self, owner: str, folder: AnyPath, target: str, workers: int) -> None:
         file = file_without_plans(owner, folder, "costs", target)
         self._workers = workers
         self._costs = from_lines(file.read(owner), N_SLOTS) or RowCosts.nothing(N_SLOTS)
@@ -118,7 +124,7 @@ class WeighingLoop(Loop[list[WorkerStats]]):
     @property
     def source(self) -> WeightsFolder:
         """Where tasks find what rows weigh."""
-        return WeightsFolder(self._file.pair, N_SLOTS)
+        return WeightsFolder(self._file.for_tasks, N_SLOTS)
 
     def read(self, progress: Any, name: str) -> Report | None:
         """Return what keys took in a micro-batch, and which costs its rows were weighed by."""

@@ -14,7 +14,7 @@ from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle
 from unskew.groupings.proactive.scheduler import SchedulerPhase, epoch_in, phase_in
 from unskew.groupings.proactive.worker import CostReport, Settings, WorkerState
 from unskew.hashing import Ids
-from unskew.spark.worker.live_files import LivePair
+from unskew.spark.worker.live_files import LiveLines
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -135,7 +135,7 @@ class ControlFolder:
         Its lines are the control, and what the driver alone remembers.
     """
 
-    def __init__(self, pair: LivePair) -> None:
+    def __init__(self, pair: LiveLines) -> None:
         self._pair = pair
 
     def read(self) -> Control | None:

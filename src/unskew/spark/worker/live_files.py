@@ -1,4 +1,4 @@
-"""Read the newer of two files that are written alternately, if it is whole.
+"""What a task finds of a live file: the newer of two, if it is whole, or what comes with its rows.
 
 Imports nothing of ours.
 """
@@ -6,7 +6,7 @@ Imports nothing of ours.
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 
 class Written(NamedTuple):
@@ -14,6 +14,36 @@ class Written(NamedTuple):
 
     revision: int
     lines: list[str]
+
+
+class LiveLines(Protocol):
+    """Where a task finds the lines in force; it travels to the task, so it must pickle."""
+
+    def read(self) -> list[str] | None:
+        """Return them, None if none are known."""
+
+
+class SentLines:
+    r"""Lines that the first row of a partition has with it, where tasks cannot read the files.
+
+    Examples
+    --------
+    >>> sent = SentLines()
+    >>> sent.take("first\nsecond")
+    >>> sent.read()
+    ['first', 'second']
+    """
+
+    def __init__(self) -> None:
+        self._text: str | None = None
+
+    def take(self, text: Any) -> None:
+        """Take note of what the first row has; None where no file was whole."""
+        self._text = text
+
+    def read(self) -> list[str] | None:
+        """Return the lines."""
+        return None if self._text is None else self._text.split("\n")
 
 
 class LivePair(NamedTuple):

@@ -12,7 +12,7 @@ from unskew.hashing import Ids
 from unskew.scheduling import sums_of
 from unskew.spark.worker.cost_messages import DamagedMessageError, pack, unpack
 from unskew.spark.worker.key_times import WorkTimes
-from unskew.spark.worker.live_files import LivePair
+from unskew.spark.worker.live_files import LiveLines
 
 N_SLOTS = 256
 """Hash slots: any worker may have keys of all of them, and each reports its part of them."""
@@ -220,7 +220,7 @@ class WeightsFolder:
         Hash slots that are kept.
     """
 
-    def __init__(self, pair: LivePair, n_slots: int) -> None:
+    def __init__(self, pair: LiveLines, n_slots: int) -> None:
         self._pair, self._n_slots = pair, n_slots
 
     def read(self) -> RowCosts | None:
