@@ -10,7 +10,7 @@ ROUND = ["a"] * 1_000
 
 
 def parts(grouping: LoadAware) -> list[int]:
-    return np.bincount(grouping.route_many(ROUND), minlength=grouping.workers).tolist()
+    return list(np.bincount(grouping.route_many(ROUND), minlength=grouping.workers))
 
 
 def test_a_round_is_even_while_nothing_is_known() -> None:
