@@ -15,6 +15,7 @@ from unskew.sketches.bloom import Bloom, add_hash
 from unskew.sketches.space_saving import Counters, SpaceSaving, step
 
 _REFRESH_EVERY = 10_000
+_SPARE = 3.0  # times the workers that a split key needs
 _BITS = 1 << 16  # of the bitmap that distinct keys are counted with
 _FEWEST_COUNTERS, _COUNTERS_PER_WORKER = 1000, 20
 
@@ -47,7 +48,9 @@ class Flex(Grouping):
     source splits nothing in its first 1,000 rows; at most half as many keys as the summary has
     counters (20 per worker, at least 1,000) can be split, and at least one. Where split keys have
     the share H of all rows together, hashing fills each worker to (1 − H) / W, and a key of share
-    s needs s · W / H workers to take its rows in what is left: by default it has one more.
+    s needs s · W / H workers to take its rows in what is left. By default it has three times as
+    many and one more: workers of different keys coincide, and with as many as needed every third
+    worker would be nobody's, with three times as many one in twenty.
 
     There is no bound: hash collisions of keys that are not split are evened out only as far as
     the split ones have rows enough. With weights, a row counts as much as it weighs. Memory is
@@ -177,7 +180,8 @@ def _route_rows(
             add_hash(words, probes, bits)
             choices = fixed
             if fixed == 0:
-                choices = 1 + math.ceil(counts.counts[at] / counts.summary[0].total * per_share)
+                share = counts.counts[at] / counts.summary[0].total
+                choices = 1 + math.ceil(_SPARE * share * per_share)
             choices = min(choices, workers)
             most[0] = max(most[0], choices)
             worker, onward = _order_of(ids[i], seeds, workers)
