@@ -57,7 +57,7 @@ class Adaptive(Grouping):
     splits_keys: bool = True
     groups_keys: ClassVar[bool] = False
     drawback: ClassVar[str] = "needs to see queues, which Spark does not have"
-    report_every: ClassVar[int] = 64
+    report_every: int = 64
 
     def __init__(
         self, workers: int, *, traverse: int = 4, rescale: bool = False, seed: int = 0

@@ -82,7 +82,7 @@ class Grouping(ABC):
     """Whether its tasks on a stream of Spark can start with what the last ones found out."""
     takes_weights: ClassVar[bool] = False
     """Whether it can even out work instead of rows on Spark (``weight="measured"``)."""
-    report_every: ClassVar[int] = 0
+    report_every: int = 0
     """After how many rows it is told what waits at the workers (`note_queues`), where there are
     queues; 0 is never."""
     why: str = ""

@@ -74,7 +74,7 @@ class Consistent(Grouping):
     paper: ClassVar[str] = "Nasir et al. 2017 (CG)"
     splits_keys: bool = True
     spark: ClassVar[SparkMode | None] = "online"
-    report_every: ClassVar[int] = 1000
+    report_every: int = 1000
 
     def __init__(
         self,

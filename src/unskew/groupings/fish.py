@@ -80,7 +80,7 @@ class Fish(Grouping):
     paper: ClassVar[str] = "Huang et al. 2018 (FISH)"
     splits_keys: bool = True
     spark: ClassVar[SparkMode | None] = "online"
-    report_every: ClassVar[int] = 1000
+    report_every: int = 1000
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ class LoadAware(Grouping):
     splits_keys: bool = True
     groups_keys: ClassVar[bool] = False
     drawback: ClassVar[str] = "needs to see queues, which Spark does not have"
-    report_every: ClassVar[int] = _PLACES
+    report_every: int = _PLACES
 
     def __init__(self, workers: int, *, seed: int = 0) -> None:
         super().__init__(workers, seed=seed)

@@ -201,7 +201,8 @@ class OpenRouter:
         self._run = run
         self._queues = queues
         self._report_every = run.groupings[0].report_every
-        self._served = np.zeros(queues.free.size)
+        self._reported = np.zeros(queues.free.size)  # of `busy`, at the last report
+        self._row_times: NDArray[np.float64] = np.zeros(queues.free.size)
 
     def change_speeds(self, phase: Phase) -> None:
         """Let the workers have other speeds from now on, and tell the oracle."""
@@ -230,19 +231,25 @@ class OpenRouter:
         out = np.empty(workers.size)
         serve_many(self._queues, workers, arrivals, NO_WEIGHTS if costs is None else costs, out)
         if self._report_every:
-            self._served += np.bincount(workers, minlength=self._served.size)
-            self._report((arrivals.first + workers.size) * arrivals.gap)
+            served = np.bincount(workers, minlength=self._reported.size)
+            self._report(served, (arrivals.first + workers.size) * arrivals.gap)
         return out
 
-    def _report(self, now: float) -> None:
-        """Tell every source what waits; a worker that had no row yet is taken to be average."""
-        busy, known = self._queues.busy, self._served > 0
-        average = busy.sum() / self._served.sum()
-        row_times = np.where(known, busy / np.maximum(self._served, 1.0), average)
+    def _report(self, served: NDArray[np.int64], now: float) -> None:
+        """Tell every source what waits, and what rows took that came since the last report.
+
+        Of a worker that had none, what was true before is said again, or what is on average.
+        """
+        took = self._queues.busy - self._reported
+        self._reported = self._queues.busy.copy()
+        average = took.sum() / served.sum()
+        before = np.where(self._row_times > 0, self._row_times, average)
+        self._row_times = np.where(served > 0, took / np.maximum(served, 1), before)
         left = np.maximum(self._queues.free - now, 0.0)
-        waiting = np.divide(left, row_times, out=np.zeros_like(left), where=row_times > 0)
+        known = self._row_times > 0
+        waiting = np.divide(left, self._row_times, out=np.zeros_like(left), where=known)
         for grouping in self._run.groupings:
-            grouping.note_queues(waiting, row_times)
+            grouping.note_queues(waiting, self._row_times)
 
     def finish(self) -> int:
         """Return how many rows the scheme itself has sent: none."""
