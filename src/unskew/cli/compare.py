@@ -32,7 +32,8 @@ def compare(
         typer.Option(
             "--arena",
             help="Run all groupings on many streams and numbers of workers, and say which ones no "
-            "other beats; --stream, --workers and --grouping narrow it down.",
+            "other beats; --stream, --workers and --grouping narrow it down. Default: one stream, "
+            "one number of workers.",
             show_default=False,
         ),
     ] = False,
