@@ -23,16 +23,23 @@ if TYPE_CHECKING:
     from unskew.errors import UnknownNameError as UnknownNameError
     from unskew.errors import UnskewError as UnskewError
     from unskew.events import RunRecordError as RunRecordError
+    from unskew.groupings.adaptive import Adaptive as Adaptive
     from unskew.groupings.auto import Auto as Auto
     from unskew.groupings.base import Grouping as Grouping
     from unskew.groupings.base import LearnedGrouping as LearnedGrouping
     from unskew.groupings.choices.d_choices import DChoices as DChoices
     from unskew.groupings.choices.w_choices import WChoices as WChoices
+    from unskew.groupings.consistent import Consistent as Consistent
+    from unskew.groupings.dalton import Dalton as Dalton
     from unskew.groupings.distribution_aware import DistributionAware as DistributionAware
     from unskew.groupings.dynamic_key import DynamicKey as DynamicKey
+    from unskew.groupings.fish import Fish as Fish
+    from unskew.groupings.flex import Flex as Flex
     from unskew.groupings.flow import Flow as Flow
     from unskew.groupings.full_knowledge import FullKnowledge as FullKnowledge
     from unskew.groupings.key import KeyGrouping as KeyGrouping
+    from unskew.groupings.kip import Kip as Kip
+    from unskew.groupings.load_aware import LoadAware as LoadAware
     from unskew.groupings.modulo import Modulo as Modulo
     from unskew.groupings.off_greedy import OffGreedy as OffGreedy
     from unskew.groupings.on_greedy import OnGreedy as OnGreedy
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
     from unskew.groupings.popularity import Popularity as Popularity
     from unskew.groupings.potc import TwoChoices as TwoChoices
     from unskew.groupings.proactive.proactive_shuffle import ProactiveShuffle as ProactiveShuffle
+    from unskew.groupings.prompt import Prompt as Prompt
     from unskew.groupings.registry import GROUPINGS as GROUPINGS
     from unskew.groupings.registry import make_grouping as make_grouping
     from unskew.groupings.registry import register as register

@@ -44,6 +44,7 @@ SPECS = [
     "dynamic-key:rate=50",
     "dynamic-key:rate=50,check_every=20,whole_percents=true",
     "auto:work=atomic",
+    "flow:follow_speeds=true",
 ]
 
 

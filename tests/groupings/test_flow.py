@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.groupings.uneven import with_a_slow_worker
 
-from unskew import Flow, WChoices, simulate, zipf
+from unskew import Flow, WChoices, simulate, simulate_queue, zipf
 from unskew.errors import InvalidParameterError
 from unskew.groupings.flow.routing import rows_to_halve
 
@@ -174,3 +175,40 @@ def test_sources_that_never_talk_choose_the_same_workers() -> None:
 def test_bad_parameters_are_refused(parameters: dict[str, object], named: str) -> None:
     with pytest.raises(InvalidParameterError, match=named):
         Flow(2, **parameters)  # type: ignore[arg-type]
+
+
+def test_told_to_follow_speeds_it_sends_a_slow_worker_what_that_can_do() -> None:
+    plain, found = (with_a_slow_worker(Flow(4, follow_speeds=each)) for each in (False, True))
+    assert found.placement.loads[0] / found.placement.loads[1] == pytest.approx(1 / 3, rel=0.1)
+    assert found.p99 < 0.01 * plain.p99
+    assert found.placement.replication < 1.2
+
+
+def test_it_adapts_within_an_epoch_to_a_worker_that_slows_down() -> None:
+    """A fiftieth of the rows after the change, rows take no longer than any time later."""
+    phases = [(0, [1.0] * 6), (100_000, [3.0, *[1.0] * 5])]
+    stream = zipf(keys=10_000, exponent=1.2, rows=200_000, seed=5)
+    found = simulate_queue(
+        Flow(6, follow_speeds=True), stream, speeds=phases, over_provisioning=1.4, series_every=4000
+    )
+    means = [mean for _, mean, _ in found.series]
+    assert means[26] < 2 * means[24]
+    assert means[26] < 1.5 * np.mean(means[40:])
+
+
+def test_after_a_report_loads_are_in_proportion_to_the_speeds() -> None:
+    keys = np.random.default_rng(0).zipf(1.3, 120_000) % 5_000
+    grouping = Flow(3, follow_speeds=True)
+    grouping.route_many(keys[:20_000])
+    grouping.note_queues(np.zeros(3), np.array([4.0, 2.0, 1.0]))
+    loads = np.bincount(grouping.route_many(keys[20_000:]), minlength=3)
+    assert loads / loads.sum() == pytest.approx([1 / 7, 2 / 7, 4 / 7], rel=0.05)
+
+
+def test_without_being_told_to_it_pays_no_heed_to_queues() -> None:
+    one, other = Flow(3), Flow(3)
+    keys = np.arange(5_000) % 700
+    one.route_many(keys)
+    other.route_many(keys)
+    one.note_queues(np.array([900.0, 0.0, 0.0]), np.array([9.0, 1.0, 1.0]))
+    assert one.route_many(keys).tolist() == other.route_many(keys).tolist()

@@ -14,6 +14,7 @@ SCHEMES = {
     "popularity": "Chen, Zhang, Jin, popularity-aware grouping (PStream)",
     "partial-key": "Nasir et al. 2015, partial key grouping (PKG)",
     "dynamic-key": "Dalabasmaz, Can, dynamic key grouping (also called DKG, in this paper)",
+    "newer": "Schemes since 2016: one headline claim each",
 }
 """Our own checks and the schemes, each a sub-package, with their papers; in the report's order."""
 

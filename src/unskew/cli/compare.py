@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unskew.cli import _options as options
+from unskew.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from unskew.groupings.base import Grouping
@@ -26,6 +27,16 @@ def compare(
     workers: options.Workers = 10,
     stream: options.StreamSpec = options.DEFAULT_STREAM,
     seed: options.Seed = 0,
+    arena: Annotated[
+        bool,
+        typer.Option(
+            "--arena",
+            help="Run all groupings on many streams and numbers of workers, and say which ones no "
+            "other beats; --stream, --workers and --grouping narrow it down. Default: one stream, "
+            "one number of workers.",
+            show_default=False,
+        ),
+    ] = False,
     sources: options.SourceCount = 1,
     feed: options.Feed = "round-robin",
     learn: options.Learn = None,
@@ -47,7 +58,24 @@ def compare(
 
     unskew compare -w 5 --report out.html \
       --stream zipf:keys=4096,rows=32768,costs=64
+
+    unskew compare --arena --report arena.html
     """
+    if arena:
+        from unskew.cli._arena import compare_in_the_arena
+
+        given = _given(context)
+        compare_in_the_arena(
+            grouping,
+            stream if "stream" in given else None,
+            workers if "workers" in given else None,
+            seed=seed,
+            json=json,
+            report=report,
+            arguments=context.obj or [],
+            show=not no_progress,
+        )
+        return
     from unskew.cli._simulation import SimulationSettings
 
     settings = SimulationSettings(
@@ -67,6 +95,22 @@ def compare(
     notes = [f"left out: {name} ({reason})" for name, reason in left_out.items()]
     fields = {"results": [each.to_json() for each in measured], "left_out": left_out}
     Output(json, report, context.obj or []).hand_over(measured, fields, notes)
+
+
+_IN_THE_ARENA = {
+    "arena", "grouping", "workers", "stream", "seed", "json", "report", "no_progress",
+}  # fmt: skip
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Return which options the user gave, or refuse those that the arena sets itself."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source and source.name != "DEFAULT"}
+    for name in given - _IN_THE_ARENA:
+        option = f"--{name.replace('_', '-')}"
+        expected = "left out with --arena, which sets it"
+        raise InvalidParameterError("unskew", option, expected, context.params[name])
+    return given
 
 
 def choose_schemes(

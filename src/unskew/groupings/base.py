@@ -82,6 +82,9 @@ class Grouping(ABC):
     """Whether its tasks on a stream of Spark can start with what the last ones found out."""
     takes_weights: ClassVar[bool] = False
     """Whether it can even out work instead of rows on Spark (``weight="measured"``)."""
+    report_every: int = 0
+    """After how many rows it is told what waits at the workers (`note_queues`), where there are
+    queues; 0 is never."""
     why: str = ""
     """What a scheme that chooses has chosen, and why, in words; empty for all others."""
 
@@ -158,6 +161,9 @@ class Grouping(ABC):
     def fixed_plan(self) -> "Plan":
         """Return the plan that this scheme follows on Spark without having learned anything."""
         raise NotLearnedError(f"{self.name} has no plan: it decides row by row.")
+
+    def note_queues(self, waiting: Weights, row_times: Weights) -> None:  # noqa: B027 (optional)
+        """Take in how many rows wait at each worker, and how long a row takes there on average."""
 
     @abstractmethod
     def _route(self, ids: Ids, weights: Weights, out: Workers) -> None:

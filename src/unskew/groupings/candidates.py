@@ -22,6 +22,22 @@ def apart(first: np.int64, second: np.int64, workers: int) -> np.int64:
     return other if second == first else second
 
 
+@inlined
+def stride(bits: np.uint64, workers: int) -> int:
+    """Return a step in which all workers are gone through, each once, before any comes again."""
+    found = 1 + int(bits % np.uint64(workers))
+    while _have_common_divisor(found, workers):
+        found = found % workers + 1
+    return found
+
+
+@compiled
+def _have_common_divisor(first: int, second: int) -> bool:
+    while second:
+        first, second = second, first % second
+    return first > 1
+
+
 @compiled
 def choose_of_two(
     ids: Ids, seeds: Ids, weights: Weights, loads: NDArray[Any], out: Workers

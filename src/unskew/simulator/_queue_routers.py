@@ -195,11 +195,14 @@ def _deliver_until(scheduler: SchedulerState, mail: Mail, time: float) -> None:
 
 
 class OpenRouter:
-    """Route batch by batch, then serve: for schemes without feedback from the workers."""
+    """Route batch by batch, then serve; tell those schemes that ask for it what waits where."""
 
     def __init__(self, run: SimulationRun, queues: Queues) -> None:
         self._run = run
         self._queues = queues
+        self._report_every = run.groupings[0].report_every
+        self._reported = np.zeros(queues.free.size)  # of `busy`, at the last report
+        self._row_times: NDArray[np.float64] = np.zeros(queues.free.size)
 
     def change_speeds(self, phase: Phase) -> None:
         """Let the workers have other speeds from now on, and tell the oracle."""
@@ -210,13 +213,43 @@ class OpenRouter:
 
     def serve(self, batch: Batch, arrivals: Arrivals) -> NDArray[np.float64]:
         """Serve a batch and return its completion times, none where it was learned from."""
-        workers = self._run.take(batch)
-        if workers is None:
-            return np.empty(0)
+        keys, costs = batch
+        size = len(keys)
+        served = []
+        for start in range(0, size, self._report_every or size):
+            part = slice(start, start + (self._report_every or size))
+            piece = Batch(keys[part], None if costs is None else costs[part])
+            workers = self._run.take(piece)
+            if workers is not None:
+                later = Arrivals(arrivals.first + start, arrivals.gap)
+                served.append(self._serve(workers, piece.costs, later))
+        return np.concatenate(served) if served else np.empty(0)
+
+    def _serve(
+        self, workers: Workers, costs: NDArray[np.float64] | None, arrivals: Arrivals
+    ) -> NDArray[np.float64]:
         out = np.empty(workers.size)
-        costs = NO_WEIGHTS if batch.costs is None else batch.costs
-        serve_many(self._queues, workers, arrivals, costs, out)
+        serve_many(self._queues, workers, arrivals, NO_WEIGHTS if costs is None else costs, out)
+        if self._report_every:
+            served = np.bincount(workers, minlength=self._reported.size)
+            self._report(served, (arrivals.first + workers.size) * arrivals.gap)
         return out
+
+    def _report(self, served: NDArray[np.int64], now: float) -> None:
+        """Tell every source what waits, and what rows took that came since the last report.
+
+        Of a worker that had none, what was true before is said again, or what is on average.
+        """
+        took = self._queues.busy - self._reported
+        self._reported = self._queues.busy.copy()
+        average = took.sum() / served.sum()
+        before = np.where(self._row_times > 0, self._row_times, average)
+        self._row_times = np.where(served > 0, took / np.maximum(served, 1), before)
+        left = np.maximum(self._queues.free - now, 0.0)
+        known = self._row_times > 0
+        waiting = np.divide(left, self._row_times, out=np.zeros_like(left), where=known)
+        for grouping in self._run.groupings:
+            grouping.note_queues(waiting, self._row_times)
 
     def finish(self) -> int:
         """Return how many rows the scheme itself has sent: none."""

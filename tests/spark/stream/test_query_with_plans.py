@@ -290,7 +290,8 @@ def test_what_cannot_be_is_refused_when_the_query_is_made(
     batch = spark.read.schema(SCHEMA).parquet(str(folder / "in"))
     with pytest.raises(InvalidParameterError, match="a stream"):
         balance_stream(batch, "user", WORKERS, plan_path=plans)
-    with pytest.raises(InvalidParameterError, match="distribution-aware, popularity-counted, wrap"):
+    able = "distribution-aware, kip, popularity-counted, prompt, wrap"
+    with pytest.raises(InvalidParameterError, match=able):
         balance_stream(stream, "user", WORKERS, plan_path=plans, grouping="partial-key")
     with pytest.raises(InvalidParameterError, match="at most 65536 slots"):
         balance_stream(stream, "user", WORKERS, plan_path=plans, grouping="wrap:slots=100000")

@@ -1,7 +1,7 @@
 """Flow: a key stays where it is until its worker is full; the hottest make way first."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from unskew.groupings.flow.known_keys import KnownKeys
 from unskew.groupings.flow.routing import (
     HOT_EXCESS,
     Memory,
+    go_on_at,
     new_memory,
     route_rows,
     start_with,
@@ -21,6 +22,7 @@ from unskew.groupings.flow.routing import (
 from unskew.hashing import Ids, derive_seeds
 from unskew.sketches.bloom import Bloom
 
+_REPORT_EVERY = 1000
 _NOT_ASKED = np.empty(0, np.bool_)
 
 
@@ -51,6 +53,9 @@ class Flow(Grouping):
     capacity
         How much each worker can do, one number above 0 per worker: loads are kept in proportion.
         All workers are alike by default.
+    follow_speeds
+        Whether to go by what rows take at each worker and by the queues, where these can be seen:
+        in `simulate_queue`, every 1,000 rows. For rows that cost about the same.
     seed
         Picks the hash functions; equal seeds give equal answers in every process.
 
@@ -70,6 +75,9 @@ class Flow(Grouping):
     starts at home again, which may cost a copy and never breaks the bound. Counts are halved after
     500 rows per worker (at least 5,000); a key that has cooled by then gives back what it no longer
     needs of its workers.
+
+    With ``follow_speeds`` the bound holds from each report on, over capacities as they were
+    measured, with what waits counted as sent.
 
     With weights, rows of mean weight take the place of rows; a row that is heavier than what is
     left of the room may exceed the bound by itself, by its own weight at most.
@@ -94,6 +102,7 @@ class Flow(Grouping):
     paper: ClassVar[str] = "unskew"
     splits_keys: bool = True
     spark: ClassVar[SparkMode | None] = "online"
+    spark_requires: ClassVar[Mapping[str, Any]] = {"follow_speeds": False}
     remembers_on_streams: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
 
@@ -106,6 +115,7 @@ class Flow(Grouping):
         hot: float = 0.002,
         max_replicas: int | None = None,
         capacity: Sequence[float] | None = None,
+        follow_speeds: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(workers, seed=seed)
@@ -116,6 +126,8 @@ class Flow(Grouping):
             max_replicas = check_int("Flow", "max_replicas", max_replicas, minimum=1)
         self.max_replicas = max_replicas
         self.capacity = None if capacity is None else check_capacity("Flow", capacity, self.workers)
+        self.follow_speeds = bool(follow_speeds)
+        self.report_every = _REPORT_EVERY if follow_speeds else 0
         self.splits_keys = max_replicas != 1
         self._moved = Bloom(2 * table_size(self.workers), seed=seed)
         self._memory: Memory | None = None  # from the first row on: it is large
@@ -124,6 +136,11 @@ class Flow(Grouping):
         if self._memory is None:
             self._memory = self._new_memory()
         route_rows(self._memory, ids, weights, out, _NOT_ASKED)
+
+    def note_queues(self, waiting: Weights, row_times: Weights) -> None:
+        """Go on at the speeds that rows have shown, if that was asked for."""
+        if self.follow_speeds and self._memory is not None and row_times.min() > 0:
+            go_on_at(self._memory, row_times, waiting)
 
     def route_noting(self, ids: Ids) -> tuple[Workers, NDArray[np.bool_]]:
         """Return the worker of every row, and whether its key was given this one just then."""

@@ -127,6 +127,25 @@ def new_memory(capacity: NDArray[np.float64], moved: NDArray[np.uint64]) -> Memo
     )
 
 
+def go_on_at(memory: Memory, row_times: NDArray[np.float64], waiting: NDArray[np.float64]) -> None:
+    """Go on with workers of other speeds, from the queues that they have.
+
+    Loads begin anew at the mean, a worker with a longer queue above it, so that the past, in which
+    speeds were others, is not made up for.
+    """
+    rule = memory.rule[0]
+    memory.steps[:] = row_times / row_times.mean()
+    capacity = 1.0 / memory.steps
+    rule["capacity"] = capacity.sum()
+    times = waiting * memory.steps
+    ahead = times - times @ capacity / capacity.sum()
+    memory.loads[:] = np.maximum(rule["weight"] / capacity.sum() + ahead, 0.0)
+    memory.entries["limit"] = 0.0
+    for values in memory.lowest:  # its bounds hold for loads that only grow
+        values[:] = np.zeros(1, values.dtype)
+    rule["next_look"] = 0
+
+
 def rows_to_halve(workers: int) -> int:
     """Return after how many rows counts are halved.
 

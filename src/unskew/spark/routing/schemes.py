@@ -32,7 +32,7 @@ def learning_on_streams() -> list[str]:
     """Return the names of the schemes that can go on learning while a stream runs.
 
     >>> learning_on_streams()
-    ['distribution-aware', 'popularity-counted', 'wrap']
+    ['distribution-aware', 'kip', 'popularity-counted', 'prompt', 'wrap']
     """
     return [name for name in runnable() if GROUPINGS[name].learns_on_streams]
 
