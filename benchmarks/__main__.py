@@ -22,7 +22,9 @@ BENCHMARKS = (
     "spark_proactive_arrivals",
     "spark_write",
     "spark_window",
+    "advisor",
     "applications",
+    "storm",
 )
 
 

@@ -32,6 +32,8 @@ SMALL = {
     ),
     "spark_write": "rows=4_000, rounds=1",
     "spark_window": "rows=4_000, work_rows=2_000, rounds=1",
+    "advisor": "seconds=0.2, jobs=benchmark.JOBS[:1]",
+    "storm": "rows=20_000, rounds=1",
     "applications": (
         "benchmark.Size(workers=2, batch_rows=300, rounds=3, warm_up=1), names=['wordcount']"
     ),
