@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyspark.sql.functions as sf
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from tests.chaos.verbs import WORKERS, Totals, mapped, other_side, totals
@@ -94,8 +95,13 @@ class StreamRun:
         while True:
             self._stopped.clear()
             self._query = self._started(prepare)
-            if not self._query.awaitTermination(_LIMIT):
-                raise TimeoutError(f"not through after {_LIMIT} s")
+            try:
+                if not self._query.awaitTermination(_LIMIT):
+                    raise TimeoutError(f"not through after {_LIMIT} s")
+            except StreamingQueryException:
+                # Stopped while Spark started Python for it, which Spark calls a failure.
+                if not self._stopped.is_set():
+                    raise
             if not self._stopped.is_set():
                 return self._came_out()
 
