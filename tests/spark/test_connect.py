@@ -14,7 +14,13 @@ MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(
 HERE = Path(__file__).parent
 TESTS = (
     "test_both_sessions.py",
-    "test_stores.py",
+    "test_stores.py::test_a_url_keeps_its_slashes",
+    "test_stores.py::test_what_is_written_is_read_and_replaced",
+    "test_stores.py::test_a_folder_of_other_files_is_not_replaced_by_a_file",
+    "test_stores.py::test_a_saved_plan_is_loaded_and_one_that_is_not_there_is_none",
+    "test_stores.py::test_connect_reads_what_a_classic_session_has_left",
+    "test_stores.py::test_a_running_query_finds_its_files_in_a_classic_session_only",
+    "test_stores.py::test_event_logs_are_copied_and_read",
     "steps/test_running_steps.py::test_stats_of_a_batch_arrive_and_the_result_is_as_promised",
     "steps/test_running_steps.py::test_stats_of_a_stream_arrive_with_its_progress",
     "test_loads_of_workers.py::test_a_python_step_tells_its_rows_and_its_seconds",
