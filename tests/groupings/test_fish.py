@@ -60,3 +60,10 @@ def test_it_is_evener_than_counts_of_all_rows_allow_where_hot_keys_change() -> N
     stream = drift(10_000, 1.4, 10_000, 200_000, seed=3)
     fish, other = simulate(Fish(20), stream), simulate(WChoices(20), stream)
     assert fish.imbalance_percent < other.imbalance_percent
+
+
+def test_the_key_whose_identity_is_zero_may_be_hot_like_any_other() -> None:
+    fish = Fish(300)
+    workers = fish.route_many(np.zeros(17, np.int64))
+    assert set(workers.tolist()) <= set(fish.candidates(0))
+    assert len(set(workers.tolist())) > 2

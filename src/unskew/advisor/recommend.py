@@ -7,6 +7,7 @@ from typing import Any
 from unskew.advisor.predict import (
     ATOMIC,
     BUILTIN,
+    FLOOR_PERCENT,
     MERGE,
     SPLITS_KEYS,
     STATELESS,
@@ -341,8 +342,14 @@ def _best(predictions: Sequence[Prediction], plain: Prediction, work: str) -> Pr
     if work != STATELESS:
         usable = _about_least(usable, lambda each: each.job_time_ratio)
         usable = _about_least(usable, lambda each: each.memory)
+    chance = 1.0 + FLOOR_PERCENT / 100.0
     return min(
-        usable, key=lambda each: (each.job_time_ratio, each.memory, each.grouping != Wrap.name)
+        usable,
+        key=lambda each: (
+            max(each.job_time_ratio, chance),
+            each.memory,
+            each.grouping != Wrap.name,
+        ),
     )
 
 

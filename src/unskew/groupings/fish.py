@@ -192,7 +192,7 @@ def _route_epoch(
         choices = min(_FEWEST, workers)
         if count - counts.slots[at].error > threshold * max(counts.summary[0].total, epoch):
             choices = max(choices, workers >> int(math.log2(top / count)))
-            if known.ids[at] != ids[i]:
+            if known.ids[at] != ids[i] or known.most[at] == 0:
                 known.ids[at], known.most[at] = ids[i], 0
                 add_hash(words, probes, mix(ids[i], filter_seed))
             choices = known.most[at] = max(choices, known.most[at])
