@@ -218,7 +218,7 @@ def recommend(
     """Choose among the groupings that were predicted for this work.
 
     The fastest is taken; of those that are about as fast, the one that holds the fewest keys, and
-    of those that hold about as few the fastest; ``wrap`` where there is nothing between them. If
+    of those that hold about as few the fastest; ``wrap`` where less than 1 % is between them. If
     plain Spark is no more than 5 % slower, or its own aggregates do the work, it says to do
     nothing.
     Plain Spark hashes by key; where the work asks for no keys, every worker gets as many rows.
@@ -342,13 +342,14 @@ def _best(predictions: Sequence[Prediction], plain: Prediction, work: str) -> Pr
     if work != STATELESS:
         usable = _about_least(usable, lambda each: each.job_time_ratio)
         usable = _about_least(usable, lambda each: each.memory)
-    chance = 1.0 + FLOOR_PERCENT / 100.0
+    level = min(each.job_time_ratio for each in usable) + FLOOR_PERCENT / 100.0
     return min(
         usable,
         key=lambda each: (
-            max(each.job_time_ratio, chance),
-            each.memory,
+            each.job_time_ratio > level,
             each.grouping != Wrap.name,
+            each.job_time_ratio,
+            each.memory,
         ),
     )
 
