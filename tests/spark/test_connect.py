@@ -44,7 +44,7 @@ def test_tests_of_a_classic_session_pass_through_connect() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout
