@@ -9,6 +9,7 @@ from mkdocs.structure.files import File, Files
 import unskew
 import unskew.spark
 from unskew import simulate, zipf
+from unskew._bars import bars_of
 from unskew.errors import UnskewError
 from unskew.groupings.registry import GROUPINGS, make_grouping
 
@@ -62,21 +63,11 @@ def _picture(name: str) -> str:
             zipf(keys=2000, exponent=1.2, rows=_ROWS, seed=1),
             sources=5,
         )
-    except UnskewError:  # one that has to be told something first
+    except UnskewError:  # one that has to know something first
         return ""
-    top = 3.0 * sum(result.loads) / _WORKERS
-    bars = "".join(
-        f'<rect x="{24 * number + 4}" y="{120 - 100 * min(rows / top, 1.0):.1f}" width="20" '
-        f'height="{100 * min(rows / top, 1.0):.1f}" fill="#00897b"/>'
-        for number, rows in enumerate(result.loads)
-    )
-    mean = 120 - 100 / 3
-    line = f'<line x1="0" x2="250" y1="{mean:.1f}" y2="{mean:.1f}" stroke="#e65100"/>'
     return (
-        f'<svg viewBox="0 0 250 124" width="320" role="img" aria-label="Rows of each of {_WORKERS} '
-        f'workers">{bars}{line}</svg>\n\n'
-        f"Rows of each worker (bars, at most three times the mean) and their mean (line): λ = "
-        f"{result.imbalance_percent:.3g} %, {result.replication:.3g} workers per key. "
+        f"{bars_of(result.loads, 'rows per worker')}\n\n"
+        f"λ = {result.imbalance_percent:.3g} %, {result.replication:.3g} workers per key: "
         f"`unskew simulate -g {name} --workers {_WORKERS} --sources 5 --stream {stream} --seed 1`"
     )
 

@@ -105,3 +105,25 @@ def test_no_number_is_cut_on_a_narrow_terminal(
         assert "too wide to show: σ" in text
     if width == 200:
         assert "too wide to show" not in text
+
+
+CELLS = {"λ %": ["1,430", "0.000612"], "σ": ["107,000", "0"], "memory": ["25,275,000", "7"]}
+
+
+@pytest.mark.parametrize("width", range(14, 70))
+def test_a_column_of_numbers_is_whole_or_named_as_left_out(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(_terminal, "_WIDTH_OF_FILES", width)
+    table = _terminal.FittingTable(least=["σ"])
+    table.add_column("grouping")
+    for title in CELLS:
+        table.add_number(title)
+    table.add_column("what to know of it")
+    for at, name in enumerate(("distribution-aware", "key")):
+        table.add_row(name, *(cells[at] for cells in CELLS.values()), "keeps keys whole")
+    _terminal.console().print(table)
+    shown, _, left_out = " ".join(capsys.readouterr().out.split()).partition("too wide to show:")
+    for title, cells in CELLS.items():
+        assert (title in left_out) is not all(cell in shown.split() for cell in cells)
+    assert "σ" in left_out or not left_out  # which goes first

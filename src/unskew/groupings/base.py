@@ -83,7 +83,7 @@ class Grouping(ABC):
     takes_weights: ClassVar[bool] = False
     """Whether it can even out work instead of rows on Spark (``weight="measured"``)."""
     report_every: int = 0
-    """After how many rows it is told what waits at the workers (`note_queues`), where there are
+    """After how many rows it hears what waits at the workers (`note_queues`), where there are
     queues; 0 is never."""
     why: str = ""
     """What a scheme that chooses has chosen, and why, in words; empty for all others."""

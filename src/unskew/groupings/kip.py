@@ -88,8 +88,7 @@ class Kip(PlannedGrouping):
     def build(self) -> Self:
         """Make the plan from what was learned since the last one."""
         super().build()
-        self._slot_loads[:] = 0.0
-        self._summary = SpaceSaving(self._summary.capacity)
+        self._fade()  # to nothing
         return self
 
     def _make_plan(self, slot_loads: LoadArray, summary: SpaceSaving) -> Plan:

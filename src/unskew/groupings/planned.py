@@ -80,6 +80,11 @@ class PlannedGrouping(LearnedGrouping):
         self._change_to(self._make_plan(self._slot_loads, self._summary))
         return self
 
+    def _fade(self) -> None:
+        """Leave ``decay`` of what was learned, for a scheme whose next plan is to follow."""
+        self._slot_loads *= self.decay
+        self._summary.scale(self.decay)
+
     def adopt(self, planner: Self) -> None:
         """Go on with the plan of ``planner``."""
         self._change_to(planner.plan)

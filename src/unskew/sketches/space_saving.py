@@ -291,8 +291,10 @@ class SpaceSaving:
         self.counters = merged
 
     def scale(self, factor: float) -> None:
-        """Multiply all that was counted by ``factor`` (below 1: let the past fade)."""
-        check_real("SpaceSaving.scale", "factor", factor, above=0)
+        """Multiply all that was counted by ``factor`` (0: forget it)."""
+        if check_real("SpaceSaving.scale", "factor", factor, minimum=0) == 0:
+            self.counters = SpaceSaving(self.capacity).counters
+            return
         for values in (self.counters.counts, self.counters.slots["error"]):
             values *= factor
         self.counters.summary["total"] *= factor

@@ -68,8 +68,7 @@ class CountedPopularity(PlannedGrouping):
     def build(self) -> Self:
         """Make the plan from all that was learned, then let what was learned decay."""
         super().build()
-        self._slot_loads *= self.decay
-        self._summary.scale(self.decay)
+        self._fade()
         return self
 
     def _learn(self, ids: Ids, weights: Weights) -> None:

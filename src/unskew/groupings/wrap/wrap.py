@@ -156,8 +156,7 @@ class Wrap(PlannedGrouping):
     def build(self) -> Self:
         """Make the plan from all that was learned, then let what was learned decay."""
         super().build()
-        self._slot_loads *= self.decay
-        self._summary.scale(self.decay)
+        self._fade()
         self._sum_of_squares *= self.decay**2
         if self._cells is not None:
             self._cells.fade(self.decay)
